@@ -42,11 +42,11 @@ import tailrace as tr
 from tailrace.broker.embedded import BrokerProcess
 from tailrace.client.admin import Admin
 from tailrace.client.writer import TransactionalWriter
-from tailrace.pipelines import java, session
-from tailrace.pipelines.incremental.compile import compile_views
-from tailrace.pipelines.incremental.sql.parse import AnsiSpark
-from tailrace.pipelines.reader import LogReader, read_all
-from tailrace.pipelines.ticks.catalog import topic_table
+from tailrace.pipelines.compiler import compile_views
+from tailrace.pipelines.compiler.syntax.parse import AnsiSpark
+from tailrace.pipelines.reading.catalog import topic_table
+from tailrace.pipelines.reading.reader import LogReader, read_all
+from tailrace.pipelines.spark import java, session
 from tailrace.pipelines.ticks.driver import TickSettings
 from tailrace.pipelines.ticks.levels import run_tick_on_spark
 from tailrace.pipelines.ticks.project import ProjectTicks

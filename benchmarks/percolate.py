@@ -24,9 +24,10 @@ from pathlib import Path
 import pyarrow as pa
 
 import tailrace as tr
-from tailrace.pipelines.incremental.execute import input_schema, run_tick
-from tailrace.pipelines.incremental.graph import DELETED, KEY, OFFSET, PARTITION, TickContext
-from tailrace.pipelines.patterns import compile_patterns
+from tailrace.pipelines.compiler.declared_patterns import compile_patterns
+from tailrace.pipelines.engine.execute import input_schema, run_tick
+from tailrace.pipelines.engine.graph import TickContext
+from tailrace.pipelines.values.columns import DELETED, KEY, OFFSET, PARTITION
 from tailrace.testing.state import MemoryStates
 
 DOCUMENTS, WORDS, QUERIES = 20_000, 30, 10_000
@@ -212,8 +213,8 @@ def memory(count: int) -> int:
 
 def take(count: int) -> None:
     """Hold so many queries as an operator does, and tell the memory."""
-    from tailrace.pipelines.incremental.percolate.fields import Fields
-    from tailrace.pipelines.incremental.percolate.queries import QuerySet
+    from tailrace.pipelines.engine.percolate.fields import Fields
+    from tailrace.pipelines.engine.percolate.queries import QuerySet
 
     rng = random.Random(1)
     queries, rows = QuerySet(Fields((("body", ""),), ())), {}

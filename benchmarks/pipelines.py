@@ -41,12 +41,13 @@ from tailrace.broker.embedded import BrokerProcess
 from tailrace.client.admin import Admin
 from tailrace.client.writer import TransactionalWriter
 from tailrace.config import KEYS
-from tailrace.pipelines import java, session
+from tailrace.pipelines.compiler import compile_views
 from tailrace.pipelines.declare import Topic, View
-from tailrace.pipelines.incremental.changelog import Piece
-from tailrace.pipelines.incremental.compile import compile_views
-from tailrace.pipelines.reader import LogReader, read_all
-from tailrace.pipelines.ticks.catalog import topic_table
+from tailrace.pipelines.engine.changelog import Piece
+from tailrace.pipelines.reading.catalog import topic_table
+from tailrace.pipelines.reading.reader import LogReader, read_all
+from tailrace.pipelines.spark import java, session
+from tailrace.pipelines.streams.source import register_log
 from tailrace.pipelines.ticks.changes import send_changes
 from tailrace.pipelines.ticks.driver import TickSettings
 from tailrace.pipelines.ticks.job import Outcome, Work
@@ -414,6 +415,7 @@ def main() -> None:
         with BrokerProcess(directory / "log") as broker:
             print("pipelines: state")
             spark = session.start("bench", directory / "spark")
+            register_log(spark)
             try:
                 table = Table()
                 bench = Bench(spark, broker.address, directory, table, sizes)

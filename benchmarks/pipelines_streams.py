@@ -28,10 +28,11 @@ from tailrace.broker.embedded import BrokerProcess
 from tailrace.client.admin import Admin
 from tailrace.client.columns import ColumnFetcher
 from tailrace.client.writer import TransactionalWriter
-from tailrace.pipelines import session
 from tailrace.pipelines.errors import StreamInterruptedError
-from tailrace.pipelines.streams import Streams, StreamSettings
-from tailrace.pipelines.ticks.catalog import Catalog
+from tailrace.pipelines.reading.catalog import Catalog
+from tailrace.pipelines.spark import session
+from tailrace.pipelines.streams.queries import Streams, StreamSettings
+from tailrace.pipelines.streams.source import register_log
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from servers.spark_kafka import ConnectorUnavailable, connector_jars
@@ -215,6 +216,7 @@ def main() -> int:
             return 0
         conf = {"spark.jars": jars} if jars else {}
         spark = session.start("bench", Path(scratch) / "spark", master="local[2]", conf=conf)
+        register_log(spark)
         try:
             for name, bench in (("read", bench_reading), ("copy", bench_copy)):
                 if name in wanted:

@@ -23,11 +23,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
-from tailrace.pipelines.incremental.execute import run_tick
-from tailrace.pipelines.incremental.graph import DELETED, KEY, Graph, TickContext
+from tailrace.pipelines.compiler import ViewDefinition, compile_views
+from tailrace.pipelines.engine.execute import run_tick
+from tailrace.pipelines.engine.graph import Graph, TickContext
 from tailrace.pipelines.state.files import LocalFiles
 from tailrace.pipelines.state.shard import Attempt
+from tailrace.pipelines.values.columns import DELETED, KEY
 from tailrace.testing.ticks import table
 
 TABLES = [

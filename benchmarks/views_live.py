@@ -40,11 +40,11 @@ import tailrace as tr
 from tailrace.broker.embedded import BrokerProcess
 from tailrace.client.ranges import KafkaRanges
 from tailrace.errors import TailraceError
-from tailrace.pipelines import session
-from tailrace.pipelines.incremental.compile import compile_views
-from tailrace.pipelines.reader import LogReader
-from tailrace.pipelines.ticks.ahead import catch_up
-from tailrace.pipelines.ticks.catalog import read_catalog
+from tailrace.pipelines.compiler import compile_views
+from tailrace.pipelines.reading.catalog import read_catalog
+from tailrace.pipelines.reading.reader import LogReader
+from tailrace.pipelines.spark import session
+from tailrace.pipelines.ticks.cache_warming import catch_up
 from tailrace.pipelines.ticks.driver import Runner, TickSettings
 from tailrace.pipelines.ticks.levels import run_levels, run_tick_on_spark
 from tailrace.pipelines.ticks.project import ProjectTicks

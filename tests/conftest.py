@@ -63,8 +63,8 @@ os.chmod(own_directory, 0o711)  # a database that is another user's reaches its 
 
 def pytest_unconfigure() -> None:
     """The JVM that computes Spark's expressions ends with the run that shares it."""
-    if "tailrace.pipelines.catalyst.door" in sys.modules:
-        from tailrace.pipelines.catalyst import client, door
+    if "tailrace.pipelines.spark.catalyst.door" in sys.modules:
+        from tailrace.pipelines.spark.catalyst import client, door
 
         client.close()
         door.end()
@@ -99,7 +99,8 @@ def spark(
     """One Spark session for all tests that need one; with Spark's Kafka connector where a
     test of both readers runs, if it can be had."""
     from servers.spark_kafka import ConnectorUnavailable, connector_jars
-    from tailrace.pipelines import session
+    from tailrace.pipelines.spark import session
+    from tailrace.pipelines.streams.source import register_log
 
     conf: dict[str, str] = {}
     if any("test_readers" in item.nodeid for item in request.session.items):
@@ -107,6 +108,7 @@ def spark(
             conf["spark.jars"] = ",".join(str(path) for path in connector_jars())
     directory = tmp_path_factory.mktemp("spark")
     running = session.start("tests", directory, master="local[2]", conf=conf)
+    register_log(running)
     yield running
     running.stop()
 
@@ -142,7 +144,7 @@ def _processes(numbers: Iterable[int]) -> Iterator[psutil.Process]:
 
 def _shared() -> set[int]:
     """The JVM that computes Spark's expressions: the tests of a run share it."""
-    door = sys.modules.get("tailrace.pipelines.catalyst.door")
+    door = sys.modules.get("tailrace.pipelines.spark.catalyst.door")
     return set() if door is None else {each.pid for each in door._started_here}
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import duckdb
 
 from tailrace import sinks
-from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
+from tailrace.pipelines.compiler import ViewDefinition, compile_views
 from tailrace.sinks.dead_letters import ListedDeadLetters
 from tailrace.sinks.delivery import Delivery, DeliverySettings
 from tailrace.sinks.registry import Copy, Surroundings, make_sink

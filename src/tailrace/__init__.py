@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     from tailrace.facts.reservations import claim_all as claim_all
     from tailrace.facts.reservations import reservations as reservations
     from tailrace.mirroring.plan import mirror as mirror
-    from tailrace.pipelines import analytics as analytics
-    from tailrace.pipelines import frames as frames
-    from tailrace.pipelines import sketches as sketches
-    from tailrace.pipelines import time as time
-    from tailrace.pipelines import windows as windows
-    from tailrace.pipelines.as_of import as_of as as_of
+    from tailrace.pipelines.declare import analytics as analytics
+    from tailrace.pipelines.declare import frames as frames
     from tailrace.pipelines.declare import pattern as pattern
     from tailrace.pipelines.declare import percolate as percolate
+    from tailrace.pipelines.declare import sketches as sketches
     from tailrace.pipelines.declare import stream as stream
+    from tailrace.pipelines.declare import time as time
     from tailrace.pipelines.declare import topic as topic
     from tailrace.pipelines.declare import view as view
-    from tailrace.pipelines.windows import windowed as windowed
+    from tailrace.pipelines.declare import windows as windows
+    from tailrace.pipelines.declare.as_of import as_of as as_of
+    from tailrace.pipelines.declare.windows import windowed as windowed
     from tailrace.serving.connect import views as views
     from tailrace.sources.position import position as position
 
@@ -73,18 +73,18 @@ _NAMES: dict[str, str] = {
     "stream": "tailrace.pipelines.declare",
     "topic": "tailrace.pipelines.declare",
     "view": "tailrace.pipelines.declare",
-    "as_of": "tailrace.pipelines.as_of",
-    "windowed": "tailrace.pipelines.windows",
+    "as_of": "tailrace.pipelines.declare.as_of",
+    "windowed": "tailrace.pipelines.declare.windows",
     "position": "tailrace.sources.position",
     "views": "tailrace.serving.connect",
 }
 # public name → a module that is named after what it is about
 _MODULES = {
-    "analytics": "tailrace.pipelines.analytics",
-    "frames": "tailrace.pipelines.frames",
-    "sketches": "tailrace.pipelines.sketches",
-    "time": "tailrace.pipelines.time",
-    "windows": "tailrace.pipelines.windows",
+    "analytics": "tailrace.pipelines.declare.analytics",
+    "frames": "tailrace.pipelines.declare.frames",
+    "sketches": "tailrace.pipelines.declare.sketches",
+    "time": "tailrace.pipelines.declare.time",
+    "windows": "tailrace.pipelines.declare.windows",
 }
 _ROOMS = ("sources", "sinks", "testing")
 

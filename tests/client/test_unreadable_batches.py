@@ -15,8 +15,8 @@ from tailrace.client.errors import DamagedBatchError, UnreadableBatchError
 from tailrace.client.fetcher import Fetcher
 from tailrace.client.ranges import KafkaRanges, Range
 from tailrace.console.search import search
-from tailrace.pipelines.reader import LogReader
-from tailrace.pipelines.reader import Range as LogRange
+from tailrace.pipelines.reading.reader import LogReader
+from tailrace.pipelines.reading.reader import Range as LogRange
 from tailrace.records.encode import assemble, encode_columns
 from tailrace.testing.wire_client import WireClient
 
@@ -130,7 +130,7 @@ def test_a_reader_of_the_pipelines_does_not_wait_for_ever(
 ) -> None:
     if request.node.callspec.params["address"] == "count":
         pytest.skip("librdkafka passes over missing records; rows are read on our own wire")
-    monkeypatch.setattr("tailrace.pipelines.reader.LOOK_SECONDS", 0.5)
+    monkeypatch.setattr("tailrace.pipelines.reading.reader.LOOK_SECONDS", 0.5)
     with LogReader(address) as reader, pytest.raises(UnreadableBatchError) as caught:
         list(reader.read([LogRange("t", 0, 0, 5)], timeout=30))
     assert named(caught.value) == PLACE

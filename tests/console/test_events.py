@@ -24,7 +24,7 @@ from tailrace.facts.erasures import Erasures
 from tailrace.facts.excising import erase_records
 from tailrace.facts.metrics import publish_events
 from tailrace.facts.process import figures
-from tailrace.pipelines.importable import forget_modules
+from tailrace.pipelines.spark.importable import forget_modules
 from tailrace.project import load, scaffold
 from tailrace.serving.follower import Follower
 from tailrace.serving.reader import Views

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.console.gauges import publish_parts
-from tailrace.pipelines.progress import publish_reports
+from tailrace.pipelines.streams.progress import publish_reports
 from tailrace.telemetry.metrics import exposition
 
 PARTS: list[dict[str, Any]] = [

@@ -18,7 +18,7 @@ from tailrace.deployment.errors import FilesChangedError, LogNotReachableError, 
 from tailrace.deployment.needs import label_of
 from tailrace.deployment.yaml_text import Node, text_of
 from tailrace.errors import MissingVariableError, UsageError
-from tailrace.pipelines.executor import command
+from tailrace.pipelines.spark.executor import command
 
 SECRET = "hunter2-of-the-warehouse"
 PIPELINES = """
@@ -230,7 +230,7 @@ def test_an_executor_is_started_as_spark_says(tmp_path: Path) -> None:
 
 def test_outside_a_pod_the_executor_ends_with_an_error() -> None:
     ran = subprocess.run(
-        [sys.executable, "-m", "tailrace.pipelines.executor"],
+        [sys.executable, "-m", "tailrace.pipelines.spark.executor"],
         capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}, timeout=60,
     )  # fmt: skip
     assert ran.returncode == 1

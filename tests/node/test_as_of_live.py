@@ -25,7 +25,7 @@ import pytest
 
 from tailrace.errors import TailraceError
 from tailrace.node.processes import end_with_parent
-from tailrace.pipelines.reader import LogReader, read_all
+from tailrace.pipelines.reading.reader import LogReader, read_all
 from tailrace.serving.reader import Views
 from tailrace.testing.postgres import PostgresServer
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tailrace.errors import TailraceError
-from tailrace.pipelines.reader import LogReader
+from tailrace.pipelines.reading.reader import LogReader
 from tailrace.serving.reader import Views
 
 PIPELINE = """

@@ -25,8 +25,8 @@ from tailrace.node.plan import of_project, plan
 from tailrace.node.processes import born, end_leftovers, members, record
 from tailrace.node.processes import running as running_process
 from tailrace.node.supervisor import Child, Supervisor
-from tailrace.pipelines.beginnings import DIRECTORY, Beginning, InputStart
-from tailrace.pipelines.checkpoint import StreamFiles
+from tailrace.pipelines.streams.beginnings import DIRECTORY, Beginning, InputStart
+from tailrace.pipelines.streams.checkpoint import StreamFiles
 from tailrace.project import load
 from tailrace.telemetry.part import Part
 

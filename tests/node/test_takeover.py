@@ -20,7 +20,7 @@ from tailrace.node.changes import changes
 from tailrace.node.plan import plan
 from tailrace.node.supervisor import Supervisor
 from tailrace.node.takeover import TakeOver, ask, read_answer
-from tailrace.pipelines.importable import VARIABLE, Freshness, forget_modules, mark_changed
+from tailrace.pipelines.spark.importable import VARIABLE, Freshness, forget_modules, mark_changed
 from tailrace.project.load import load
 from tailrace.project.marking import marks_of
 from tailrace.project.marks import Marks

@@ -21,7 +21,8 @@ def kept_connections_closed() -> Iterator[None]:
     """What a worker keeps for its next task, a test gives back."""
     yield
     kept = (
-        ("ranges", "close_kept"), ("state.cache", "close_opened"), ("catalyst.client", "close"),
+        ("reading.ranges", "close_kept"), ("state.cache", "close_opened"),
+        ("spark.catalyst.client", "close"),
     )  # fmt: skip
     for room, close in kept:
         module = sys.modules.get(f"tailrace.pipelines.{room}")
@@ -33,7 +34,7 @@ def kept_connections_closed() -> Iterator[None]:
 def catalyst_lasts() -> None:
     """The JVM that computes expressions which are Spark's, once started, is there for all tests.
     It hardly ends by itself between them: the next would start one."""
-    from tailrace.pipelines.catalyst import door
+    from tailrace.pipelines.spark.catalyst import door
 
     door.IDLE_SECONDS = 300.0  # of a run that was killed it is left for so long
     door.JVM = (*door.JVM, "-XX:TieredStopAtLevel=1")  # see SPARK_SUBMIT_OPTS

@@ -12,21 +12,14 @@ import pyarrow as pa
 from confluent_kafka import Consumer, TopicPartition
 
 from tailrace.clock import SYSTEM
-from tailrace.pipelines.incremental.expression import Call, Column, Literal
-from tailrace.pipelines.incremental.graph import (
-    Edge,
-    Graph,
-    Node,
-    Projection,
-    TableInput,
-    ViewPlan,
-)
-from tailrace.pipelines.incremental.operators.aggregates import Aggregate
-from tailrace.pipelines.incremental.operators.group import Group
-from tailrace.pipelines.incremental.operators.join import Join
-from tailrace.pipelines.incremental.operators.keyed import Keyed
-from tailrace.pipelines.incremental.operators.result import Result
-from tailrace.pipelines.reader import LogReader, read_all
+from tailrace.pipelines.engine.expression import Call, Column, Literal
+from tailrace.pipelines.engine.graph import Edge, Graph, Node, Projection, TableInput, ViewPlan
+from tailrace.pipelines.engine.operators.aggregates import Aggregate
+from tailrace.pipelines.engine.operators.group import Group
+from tailrace.pipelines.engine.operators.join import Join
+from tailrace.pipelines.engine.operators.keyed import Keyed
+from tailrace.pipelines.engine.operators.result import Result
+from tailrace.pipelines.reading.reader import LogReader, read_all
 from tailrace.testing.feed import Change, ChangeFeed, FeedTable
 
 BIGINT, STRING, MONEY, TOTAL = pa.int64(), pa.string(), pa.decimal128(10, 2), pa.decimal128(20, 2)

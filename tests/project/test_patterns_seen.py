@@ -93,8 +93,8 @@ def test_what_waits_in_a_pattern_is_seen_and_one_that_fails_stops_no_other(
 
 
 def test_a_step_that_is_written_twice_is_two_steps(tmp_path: Path) -> None:
+    from tailrace.pipelines.compiler.declared_patterns import compile_pattern
     from tailrace.pipelines.declare import pattern, topic
-    from tailrace.pipelines.patterns import compile_pattern
 
     events = topic("events", schema="k INT, x INT, at TIMESTAMP")
     declared = pattern(

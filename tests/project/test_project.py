@@ -282,7 +282,7 @@ def test_a_warning_has_no_tick(tmp_path: Path, capsys: pytest.CaptureFixture[str
         ("import tailrace as tr\ntr.sinks.Redis(prefx='a')\n", "help(tailrace.sinks.Redis)"),
         (
             "import tailrace as tr\ntr.windows.tumbling()\n",
-            "help(tailrace.pipelines.windows.tumbling)",
+            "help(tailrace.pipelines.declare.windows.tumbling)",
         ),
         (
             "from pyspark.sql.functions import udf\n@udf('int')\ndef one(n):\n    return 1\n",
@@ -476,7 +476,7 @@ def test_a_declaration_of_the_wrong_type_is_told_with_its_place(tmp_path: Path, 
 def test_check_judges_every_view_whatever_is_wrong_with_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tailrace.pipelines.incremental.sql.calls import RULES
+    from tailrace.pipelines.compiler.expressions.calls import RULES
 
     def raises(*given: object) -> object:
         raise IndexError("list index out of range")

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from tailrace.cli.topic_data import as_document
 from tailrace.console.records import as_records
-from tailrace.pipelines.decode import DeadRecord, dead_letter
-from tailrace.pipelines.forms import Piece
+from tailrace.pipelines.engine.dead_record import DeadRecord
+from tailrace.pipelines.reading.decode import dead_letter
+from tailrace.pipelines.reading.forms import Piece
 from tailrace.records.batch import Record
 from tailrace.records.decode import decode_headers
 from tailrace.records.decode_columns import RecordColumns

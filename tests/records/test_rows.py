@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.pipelines.topic_schema import parse_schema
+from tailrace.pipelines.values.topic_schema import parse_schema
 from tailrace.records.rows import read_column, read_objects
 
 SCHEMA = parse_schema(

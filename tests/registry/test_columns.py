@@ -22,19 +22,19 @@ from tailrace.client.registry import Registry
 from tailrace.client.schemas import Schemas
 from tailrace.config import RegistrySettings
 from tailrace.pipelines.declare import Topic
-from tailrace.pipelines.decode import decode, decode_whole
 from tailrace.pipelines.errors import DeclarationError
-from tailrace.pipelines.forms import Piece, form_records
-from tailrace.pipelines.inputs import _topic
-from tailrace.pipelines.reader import Records
-from tailrace.pipelines.registered import (
+from tailrace.pipelines.reading.catalog import topic_table
+from tailrace.pipelines.reading.decode import decode, decode_whole
+from tailrace.pipelines.reading.forms import Piece, form_records
+from tailrace.pipelines.reading.reader import Records
+from tailrace.pipelines.reading.registered import (
     for_views,
     json_columns,
     look_again,
     registered,
     wait_for_views,
 )
-from tailrace.pipelines.ticks.catalog import topic_table
+from tailrace.pipelines.streams.inputs import _topic
 from tailrace.project.check import Checked, check
 from tailrace.project.load import load
 from tailrace.records.decode_columns import RecordColumns

@@ -11,9 +11,9 @@ from typing import Any
 import orjson
 
 from tailrace.client.writer import TransactionalWriter
-from tailrace.pipelines.ranges import close_kept
-from tailrace.pipelines.reader import LogReader
-from tailrace.pipelines.running_patterns import RunningPatterns
+from tailrace.pipelines.process.running_patterns import RunningPatterns
+from tailrace.pipelines.reading.ranges import close_kept
+from tailrace.pipelines.reading.reader import LogReader
 from tailrace.pipelines.state.cache import close_opened
 from tailrace.pipelines.ticks.job import Outcome, Work, gather, guarded
 from tailrace.project import patterns

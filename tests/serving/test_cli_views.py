@@ -160,7 +160,7 @@ def test_rebuild_leaves_a_request_for_the_follower(project, capsys):
 
 
 def test_rebuild_leaves_a_request_for_the_pipelines(project, capsys):
-    from tailrace.pipelines.requests import waiting
+    from tailrace.pipelines.process.requests import waiting
 
     assert run(capsys, "view", "rebuild", "totals")[0] == 0
     assert [(r.action, r.name) for r in waiting(project / ".tailrace")] == [("rebuild", "totals")]

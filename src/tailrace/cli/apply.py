@@ -129,8 +129,8 @@ def _drop(settings: Settings, changes: list[dict[str, Any]]) -> list[str]:
 
     from tailrace.client.admin import Admin
     from tailrace.node.health import log_address
-    from tailrace.pipelines.beginnings import DIRECTORY
-    from tailrace.pipelines.requests import ask as ask_pipelines
+    from tailrace.pipelines.process.requests import ask as ask_pipelines
+    from tailrace.pipelines.streams.beginnings import DIRECTORY
 
     dropped: list[str] = []
     for change in changes:

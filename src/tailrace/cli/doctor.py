@@ -73,7 +73,7 @@ def examine(directory: Path) -> Iterator[Finding]:
 def _java() -> Iterator[Finding]:
     if not importlib.util.find_spec("pyspark"):
         return
-    from tailrace.pipelines import java
+    from tailrace.pipelines.spark import java
 
     try:
         found = java.find()

@@ -22,7 +22,7 @@ from tailrace.cli.output import (
 from tailrace.errors import UsageError, render
 
 if TYPE_CHECKING:
-    from tailrace.pipelines.ticks.row import Tick
+    from tailrace.pipelines.ticks.tick_row import Tick
     from tailrace.project.load import Project
 
 
@@ -54,7 +54,7 @@ def _bootstrap(project: Project) -> str:
 
 
 def _last(project: Project) -> Tick | None:
-    from tailrace.pipelines.reader import LogReader
+    from tailrace.pipelines.reading.reader import LogReader
     from tailrace.pipelines.ticks.driver import last_row
 
     with LogReader(_bootstrap(project)) as reader:
@@ -198,8 +198,8 @@ def status(name: str, verbose: bool, address: str | None, as_json: bool) -> None
 def _begins(project: Project, name: str) -> dict[str, Any] | None:
     """Where a stream begins, as it was written down when it was first run."""
     from tailrace.clock import to_datetime
-    from tailrace.pipelines.beginnings import DIRECTORY
-    from tailrace.pipelines.checkpoint import StreamFiles
+    from tailrace.pipelines.streams.beginnings import DIRECTORY
+    from tailrace.pipelines.streams.checkpoint import StreamFiles
 
     files = StreamFiles(project.settings.state_directory / DIRECTORY, name)
     document = files.written()
@@ -226,7 +226,7 @@ def _begins_in_words(begins: dict[str, Any]) -> str:
 
 
 def _ask(address: str | None, action: str, name: str) -> None:
-    from tailrace.pipelines.requests import ask
+    from tailrace.pipelines.process.requests import ask
 
     project = _load(address)
     _known(project, name)
@@ -265,8 +265,8 @@ def state(name: str, key: str | None, limit: int, address: str | None, as_json: 
 
     from tailrace.pipelines.state.files import open_files
     from tailrace.pipelines.state.inspect import entries, sizes
-    from tailrace.pipelines.ticks.aside import subgraph
     from tailrace.pipelines.ticks.carried import as_carried
+    from tailrace.pipelines.ticks.failed_views import subgraph
     from tailrace.project.explain import compiled
 
     project = _load(address)
@@ -311,7 +311,7 @@ def state(name: str, key: str | None, limit: int, address: str | None, as_json: 
 @json_option
 def dead_letters(name: str, retry: bool, address: str | None, as_json: bool) -> None:
     """Records that NAME could not read or process; views share those of their project."""
-    from tailrace.pipelines.dead import letters, retry_letters
+    from tailrace.pipelines.streams.dead_letters import letters, retry_letters
 
     project = _load(address)
     _known(project, name)

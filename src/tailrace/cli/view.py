@@ -23,8 +23,8 @@ from tailrace.errors import TailraceError, UsageError
 from tailrace.files import FILES
 
 if TYPE_CHECKING:
-    from tailrace.pipelines.ticks.row import Tick
-    from tailrace.pipelines.verification import Verdict
+    from tailrace.pipelines.ticks.tick_row import Tick
+    from tailrace.pipelines.ticks.verification import Verdict
     from tailrace.serving.reader import Views
     from tailrace.serving.remote import RemoteViews
 
@@ -232,7 +232,7 @@ _ASKED = "asked; it begins within a second (see `tailrace status`)"
 
 
 def _ask(directory: Path, action: str, name: str, generation: int | None = None) -> None:
-    from tailrace.pipelines.requests import ask
+    from tailrace.pipelines.process.requests import ask
 
     ask(directory, action, name, generation=generation)
     say(_ASKED)
@@ -248,14 +248,14 @@ def _state_directory(address: str | None) -> Path:
 
 
 def _is_held(directory: Path, name: str) -> bool:
-    from tailrace.pipelines.requests import waiting
+    from tailrace.pipelines.process.requests import waiting
 
     return any(request.action == "build" and request.name == name for request in waiting(directory))
 
 
 def _last_tick(address: str | None) -> Tick:
     """The last committed tick of the project; an error before the first."""
-    from tailrace.pipelines.reader import LogReader
+    from tailrace.pipelines.reading.reader import LogReader
     from tailrace.pipelines.ticks.driver import last_row
     from tailrace.project.found import settings_of
 

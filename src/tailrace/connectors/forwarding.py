@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import ssl
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
@@ -11,21 +10,11 @@ SECONDS = 90.0
 
 
 def send(
-    url: str,
-    method: str,
-    path: str,
-    body: bytes,
-    headers: Mapping[str, str],
-    trust: ssl.SSLContext | None = None,
+    url: str, method: str, path: str, body: bytes, headers: Mapping[str, str]
 ) -> tuple[int, bytes, Mapping[str, str]]:
     """Status, body and headers of the answer. Raises OSError."""
     parts = urlsplit(url)
-    host = parts.hostname or ""
-    connection = (
-        http.client.HTTPSConnection(host, parts.port, timeout=SECONDS, context=trust)
-        if parts.scheme == "https"
-        else http.client.HTTPConnection(host, parts.port, timeout=SECONDS)
-    )
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=SECONDS)
     try:
         connection.request(method, path, body, {"Content-Type": "application/json", **headers})
         answer = connection.getresponse()

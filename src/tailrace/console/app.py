@@ -72,7 +72,7 @@ from tailrace.mirroring.errors import MirrorError
 from tailrace.node.health import status_of
 from tailrace.node.history import read_history
 from tailrace.pipelines.errors import PipelineError
-from tailrace.pipelines.progress import publish_reports
+from tailrace.pipelines.streams.progress import publish_reports
 from tailrace.project import graph as project_graph
 from tailrace.project.errors import MissingInputError
 from tailrace.project.load import Project

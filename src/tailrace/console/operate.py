@@ -217,7 +217,7 @@ def pipelines_of(served: Served) -> dict[str, Any]:
 def _watermarks(served: Served) -> Mapping[str, int]:
     """Event time that has passed, by topic, as of the last tick; empty before it."""
     from tailrace.errors import TailraceError
-    from tailrace.pipelines.ticks.row import parse
+    from tailrace.pipelines.ticks.tick_row import parse
 
     if not served.project.views or not served.figures.reachable:
         return {}
@@ -337,7 +337,7 @@ def letters_of(served: Served, name: str) -> list[dict[str, Any]]:
             ]
         finally:
             reader.close()
-    from tailrace.pipelines.dead import letters
+    from tailrace.pipelines.streams.dead_letters import letters
 
     return [
         {
@@ -363,7 +363,7 @@ def retry_letters_of(served: Served, name: str) -> int:
             "a table's old record must not be written again behind newer ones",
             hint=f"correct the cause, then `tailrace pipeline reset {name}` reads everything again",
         )
-    from tailrace.pipelines.dead import retry_letters
+    from tailrace.pipelines.streams.dead_letters import retry_letters
 
     return retry_letters(served.bootstrap, topic)
 

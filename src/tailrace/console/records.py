@@ -43,7 +43,7 @@ def shown_by(project: Project, name: str) -> Show:
     )
     if declared is None or declared.schema is None:
         return text
-    from tailrace.pipelines.avro import decoder
+    from tailrace.pipelines.values.avro import decoder
 
     try:
         read = decoder(declared.avro)

@@ -23,7 +23,7 @@ from tailrace.console.lookup import FastLookups
 from tailrace.console.security import Access, Guard
 from tailrace.errors import PortInUseError, TailraceError
 from tailrace.node.takeover import read_applied
-from tailrace.pipelines.importable import forget_modules
+from tailrace.pipelines.spark.importable import forget_modules
 from tailrace.project.load import Project, load
 from tailrace.serving.reader import Views
 from tailrace.telemetry.part import Part

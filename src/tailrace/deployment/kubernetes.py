@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tailrace.deployment.needs import Needs
 from tailrace.deployment.yaml_text import Node, text_of
-from tailrace.pipelines.beginnings import DIRECTORY as STREAMS
+from tailrace.pipelines.streams.beginnings import DIRECTORY as STREAMS
 
 WRITTEN = "# Written by `tailrace deploy kubernetes`."
 DRIVER_PORT = 7078
@@ -236,7 +236,11 @@ class _Manifests:
                     {
                         "name": "executor",
                         "image": self._choices.image,
-                        "command": [self._choices.python, "-m", "tailrace.pipelines.executor"],
+                        "command": [
+                            self._choices.python,
+                            "-m",
+                            "tailrace.pipelines.spark.executor",
+                        ],
                         "workingDir": self._home,
                         "securityContext": self._security(),
                         "volumeMounts": self._mounts(),

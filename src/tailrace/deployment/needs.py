@@ -14,7 +14,7 @@ from tailrace import config
 from tailrace.deployment.errors import LogNotReachableError
 from tailrace.errors import UsageError
 from tailrace.loopback import is_loopback
-from tailrace.pipelines.importable import forget_modules
+from tailrace.pipelines.spark.importable import forget_modules
 from tailrace.project import load
 from tailrace.project.load import Project
 from tailrace.sources.declare import SQLite

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from tailrace.project.marks import RESTARTING, Marks
 
 if TYPE_CHECKING:
-    from tailrace.pipelines.incremental.graph import Graph
-    from tailrace.pipelines.reader import LogReader
-    from tailrace.pipelines.ticks.row import Tick
+    from tailrace.pipelines.engine.graph import Graph
+    from tailrace.pipelines.reading.reader import LogReader
+    from tailrace.pipelines.ticks.tick_row import Tick
     from tailrace.project.load import Project
 
 NEW, FILL, RESTART, REMOVE, RECONFIGURE, WAIT = (
@@ -47,7 +47,7 @@ class Change:
 
 def changes(before: Marks, project: Project, now: Marks, bootstrap: str) -> list[Change]:
     """What differs between what runs (`before`) and `project`, in the order it is done."""
-    from tailrace.pipelines.reader import LogReader
+    from tailrace.pipelines.reading.reader import LogReader
 
     found = [
         Change("settings", f"[{name}]", WAIT)
@@ -90,10 +90,10 @@ def _marked(
 
 
 def _views(before: Marks, project: Project, now: Marks, reader: LogReader) -> list[Change]:
+    from tailrace.pipelines.compiler import compile_views, problems
     from tailrace.pipelines.errors import SqlTableError
-    from tailrace.pipelines.incremental.compile import compile_views, problems
+    from tailrace.pipelines.reading.catalog import read_catalog
     from tailrace.pipelines.ticks.carried import as_carried
-    from tailrace.pipelines.ticks.catalog import read_catalog
     from tailrace.pipelines.ticks.driver import last_row
     from tailrace.project.places import tell_place
     from tailrace.project.undescribed import undescribed
@@ -143,20 +143,20 @@ def _views(before: Marks, project: Project, now: Marks, reader: LogReader) -> li
 
 
 def _keeps(row: Tick, graph: Graph, name: str) -> bool:
-    from tailrace.pipelines.ticks.aside import subgraph
+    from tailrace.pipelines.ticks.failed_views import subgraph
 
     needed = {node.id for node in subgraph(graph, [name]).nodes}
     return row.keeps(name, graph.views[name].node) and needed <= set(row.operators)
 
 
 def _shares(row: Tick, graph: Graph, name: str) -> bool:
-    from tailrace.pipelines.ticks.aside import subgraph
+    from tailrace.pipelines.ticks.failed_views import subgraph
 
     return bool({node.id for node in subgraph(graph, [name]).nodes} & set(row.operators))
 
 
 def _records(reader: LogReader, graph: Graph, name: str) -> int:
-    from tailrace.pipelines.ticks.aside import subgraph
+    from tailrace.pipelines.ticks.failed_views import subgraph
 
     return _count(reader, tuple(subgraph(graph, [name]).tables))
 

@@ -62,8 +62,8 @@ def run_source(project: project_load.Project, part: Part) -> None:
 
 def run_pipelines(project: project_load.Project, part: Part) -> None:
     from tailrace.facts.erased_records import ErasedRecords, views_place
-    from tailrace.pipelines.importable import forget_modules
-    from tailrace.pipelines.runner import Declared, run
+    from tailrace.pipelines.process.runner import Declared, run
+    from tailrace.pipelines.spark.importable import forget_modules
     from tailrace.project.event_tables import event_tables
     from tailrace.project.marking import stream_marks
 
@@ -141,22 +141,8 @@ def run_connect(project: project_load.Project, part: Part) -> None:
     assert chosen.listen is not None
     plugins = [] if chosen.plugins is None else [chosen.plugins]
     # Two projects on one log are two groups.
-    given = {
-        "group.id": f"connect-{project.name}",
-        "state.directory": str(part.directory / "connect"),
-    }
-    given |= chosen.settings
-    settings = Settings(
-        chosen.listen,
-        plugins,
-        given,
-        chosen.insecure,
-        chosen.users,
-        chosen.cert,
-        chosen.key,
-        chosen.ca,
-    )
-    run(settings, part, chosen.connectors)
+    given = {"group.id": f"connect-{project.name}", **chosen.settings}
+    run(Settings(chosen.listen, plugins, given, chosen.insecure), part, chosen.connectors)
 
 
 Run = Callable[[project_load.Project, Part], None]

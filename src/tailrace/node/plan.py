@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from tailrace.config import Settings
 from tailrace.node.apart import apart
 from tailrace.node.parts import PartSpec, parts_of
-from tailrace.pipelines.beginnings import Beginning, beginning_of
 from tailrace.pipelines.declare import Stream
+from tailrace.pipelines.streams.beginnings import Beginning, beginning_of
 from tailrace.project.marks import Marks
 from tailrace.sinks.beginnings import SinkBeginning
 from tailrace.sinks.beginnings import beginning_of as beginning_of_copy
 
 if TYPE_CHECKING:
-    from tailrace.pipelines.patterns import Events  # its module loads pyarrow
+    from tailrace.pipelines.compiler.declared_patterns import Events  # its module loads pyarrow
     from tailrace.project.load import Project
 
 

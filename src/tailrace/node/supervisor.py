@@ -46,7 +46,7 @@ from tailrace.node.noise import Quiet
 from tailrace.node.parts import DRAIN, PartSpec
 from tailrace.node.plan import Plan, of_project
 from tailrace.node.processes import end_leftovers, record, signal_group
-from tailrace.pipelines.requests import ask
+from tailrace.pipelines.process.requests import ask
 from tailrace.project.marks import Marks
 from tailrace.telemetry.part import read_reports, report_path
 
@@ -399,7 +399,7 @@ class Supervisor:
 
         def work() -> None:
             from tailrace.client.ranges import KafkaRanges
-            from tailrace.pipelines import beginnings
+            from tailrace.pipelines.streams import beginnings
             from tailrace.sinks.beginnings import record
 
             beginnings.record(self.directory, self.address, streams, self.clock)

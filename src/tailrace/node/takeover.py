@@ -29,7 +29,7 @@ from tailrace.node.apart import Apart
 from tailrace.node.changes import WAIT, Change, changes
 from tailrace.node.errors import NeedsRestartError
 from tailrace.node.plan import Plan, loaded
-from tailrace.pipelines.importable import FOLDER
+from tailrace.pipelines.spark.importable import FOLDER
 
 if TYPE_CHECKING:
     from tailrace.node.supervisor import Supervisor

@@ -44,7 +44,7 @@ from tailrace.sources.errors import SourceDeclarationError, TableMissingError
 if TYPE_CHECKING:
     from tailrace.facts.declare import Events
     from tailrace.facts.reactions import Reaction
-    from tailrace.pipelines.incremental.graph import Graph, TableInput
+    from tailrace.pipelines.engine.graph import Graph, TableInput
     from tailrace.sources.schema import TableSchema
 
 
@@ -127,7 +127,7 @@ def _registered(
 ) -> Generator[Checked, None, Mapping[str, Topic] | None]:
     """Topics with the columns that a registry knows, None if it did not tell; one that is away
     is an error if all others are asked, too."""
-    from tailrace.pipelines.registered import asks, for_views
+    from tailrace.pipelines.reading.registered import asks, for_views
 
     chosen = project.settings.registry
     if not asks(project.topics.values(), chosen):
@@ -157,7 +157,7 @@ def _look(what: str, look: Callable[..., str], *about: object) -> Checked:
 
 def _sink(project: Project, sink: Copy) -> str:
     """A sink beside what feeds it."""
-    from tailrace.pipelines.incremental.types import parse_type
+    from tailrace.pipelines.values.types import parse_type
 
     declaration, place = sink.declaration, f"declared at {project.places[sink.subject]}"
     for column, kind in declaration.columns.items():
@@ -317,10 +317,10 @@ def _listeners(given: dict[str, str]) -> str:
 
 
 def _parse(project: Project, view: View) -> str:
-    from tailrace.pipelines.incremental.sql.parse import parse, point
-    from tailrace.pipelines.incremental.sql.scope import Context
-    from tailrace.pipelines.incremental.sql.understood import refuse_what_is_not_understood
-    from tailrace.pipelines.unforeseen import unforeseen
+    from tailrace.pipelines.compiler.binding.scope import Context
+    from tailrace.pipelines.compiler.syntax.parse import parse, point
+    from tailrace.pipelines.compiler.syntax.understood import refuse_what_is_not_understood
+    from tailrace.pipelines.engine.unforeseen import unforeseen
 
     try:
         try:
@@ -344,7 +344,7 @@ def _topology(project: Project) -> str:
 def _connected(
     project: Project, topics: Mapping[str, Topic], told: Collection[str], ask: bool
 ) -> Iterator[Checked]:
-    from tailrace.pipelines.ticks.catalog import described_table, topic_table
+    from tailrace.pipelines.reading.catalog import described_table, topic_table
     from tailrace.sources.describe import describe
 
     tables: list[TableInput] = []
@@ -369,7 +369,7 @@ def _connected(
 
 def _patterns(project: Project, told: set[str]) -> Iterator[Checked]:
     """The words of every pattern; those that are wrong are put into `told`."""
-    from tailrace.pipelines.incremental.sql.event_pattern import refuse_wrong_words
+    from tailrace.pipelines.compiler.event_pattern import refuse_wrong_words
 
     def look(pattern: Pattern) -> str:
         try:
@@ -394,8 +394,8 @@ def _compiled(
 ) -> Iterator[Checked]:
     """Every view, pattern and percolation against the columns and types of its tables; those in `told`, and
     what lies in a view that another reads, are told once."""
-    from tailrace.pipelines.incremental.compile import compile_views, problems
-    from tailrace.pipelines.patterns import compile_patterns, tables_of
+    from tailrace.pipelines.compiler import compile_views, problems
+    from tailrace.pipelines.compiler.declared_patterns import compile_patterns, tables_of
 
     patterns = [one for one in project.matchers if one.name not in told]
     compiled, failed = compile_patterns(patterns, {table.topic: table for table in tables})
@@ -478,10 +478,10 @@ def _named_columns(project: Project, compiled: Graph) -> Iterator[Checked]:
 def _known_inputs(project: Project, topics: Mapping[str, Topic] | None) -> list[TableInput] | None:
     """What views read, where that can be told without a server: topics with a schema, and
     databases that are files. None when there is more."""
-    from tailrace.pipelines.ticks.catalog import described_table, topic_table
+    from tailrace.pipelines.reading.catalog import described_table, topic_table
 
     if topics is None:
-        from tailrace.pipelines.registered import asks
+        from tailrace.pipelines.reading.registered import asks
 
         topics = project.topics
         if asks(topics.values(), project.settings.registry):

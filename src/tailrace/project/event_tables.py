@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from tailrace.facts.errors import EventsDeclarationError
 from tailrace.facts.spark_types import columns_of
-from tailrace.pipelines.event_rows import EventType, event_table, state_table
-from tailrace.pipelines.incremental.identity import identify
-from tailrace.pipelines.incremental.types import parse_type
+from tailrace.pipelines.engine.identity import identify
+from tailrace.pipelines.reading.event_rows import EventType, event_table, state_table
+from tailrace.pipelines.values.types import parse_type
 
 if TYPE_CHECKING:
     from tailrace.facts.declare import Events
-    from tailrace.pipelines.incremental.graph import TableInput
+    from tailrace.pipelines.engine.graph import TableInput
 
 
 def event_tables(declared: Iterable[Events[Any]]) -> list[TableInput]:

@@ -14,15 +14,15 @@ import orjson
 
 from tailrace.config import parse_address
 from tailrace.errors import UsageError
-from tailrace.pipelines.incremental.compile import compile_views
-from tailrace.pipelines.incremental.explain import Size, explain
-from tailrace.pipelines.incremental.graph import Graph, TableInput
-from tailrace.pipelines.incremental.operators.between import HISTOGRAM
-from tailrace.pipelines.incremental.operators.join import Join
-from tailrace.pipelines.reader import LogReader
-from tailrace.pipelines.ticks.aside import subgraph
+from tailrace.pipelines.compiler import compile_views
+from tailrace.pipelines.compiler.explain import Size, explain
+from tailrace.pipelines.engine.graph import Graph, TableInput
+from tailrace.pipelines.engine.operators.join import Join
+from tailrace.pipelines.engine.operators.join_distance import HISTOGRAM
+from tailrace.pipelines.reading.catalog import described_table, read_catalog
+from tailrace.pipelines.reading.reader import LogReader
 from tailrace.pipelines.ticks.carried import as_carried
-from tailrace.pipelines.ticks.catalog import described_table, read_catalog
+from tailrace.pipelines.ticks.failed_views import subgraph
 from tailrace.project.errors import MissingInputError
 from tailrace.project.load import Project
 from tailrace.project.undescribed import undescribed

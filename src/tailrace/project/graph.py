@@ -334,7 +334,7 @@ def tables_of(view: View) -> list[tuple[str, ...]]:
     """The names of the tables a view's SQL reads, without its own CTEs."""
     from sqlglot import exp
 
-    from tailrace.pipelines.incremental.sql.parse import parse
+    from tailrace.pipelines.compiler.syntax.parse import parse
 
     try:
         tree = parse(view.sql, view.name)
@@ -353,7 +353,7 @@ def place_of_table(view: View, parts: tuple[str, ...]) -> str:
     """Where a view's SQL names a table."""
     from sqlglot import exp
 
-    from tailrace.pipelines.incremental.sql.parse import parse, place
+    from tailrace.pipelines.compiler.syntax.parse import parse, place
 
     for table in parse(view.sql, view.name).find_all(exp.Table):
         if tuple(part.name for part in table.parts) == parts:

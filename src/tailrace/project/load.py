@@ -28,7 +28,7 @@ from tailrace.facts.reservations import Reservations
 from tailrace.mirroring.errors import MirrorDeclarationError
 from tailrace.mirroring.plan import OWN_LOG, MirrorPlan, of_table, with_others
 from tailrace.pipelines.declare import Pattern, Percolation, Place, Stream, Topic, View, view_at
-from tailrace.pipelines.importable import FOLDER, make_importable
+from tailrace.pipelines.spark.importable import FOLDER, make_importable
 from tailrace.project.errors import NameClashError, UserFileError
 from tailrace.project.found import settings_of
 from tailrace.sinks.registry import Copy, copies_of
@@ -341,7 +341,12 @@ def _way_out(error: BaseException) -> str:
 def _parameters(message: str) -> str:
     """Where the parameters of the function that `message` begins with are told."""
     called = message.partition("(")[0].removesuffix(".__init__").rpartition(".")[2]
-    for module in ("tailrace", "tailrace.sources", "tailrace.sinks", "tailrace.pipelines.windows"):
+    for module in (
+        "tailrace",
+        "tailrace.sources",
+        "tailrace.sinks",
+        "tailrace.pipelines.declare.windows",
+    ):
         if called.isidentifier() and called in dir(importlib.import_module(module)):
             return _help(f"{module}.{called}")
     return _help("tailrace")

@@ -13,23 +13,23 @@ import orjson
 import pyarrow as pa
 
 from tailrace.errors import TailraceError, UsageError
-from tailrace.pipelines.incremental.casts import format_timestamp
-from tailrace.pipelines.incremental.changelog import json_values
-from tailrace.pipelines.incremental.graph import Node
-from tailrace.pipelines.incremental.operators.events import TOTALS, EventPattern, machine
-from tailrace.pipelines.incremental.patterns.drawing import Drawing, draw
-from tailrace.pipelines.incremental.patterns.partition import FOREVER, Partition
-from tailrace.pipelines.incremental.patterns.steps import parse_steps
-from tailrace.pipelines.incremental.rows import to_array
-from tailrace.pipelines.patterns import CompiledPattern, compile_patterns
-from tailrace.pipelines.reader import LogReader, Range
+from tailrace.pipelines.compiler.declared_patterns import CompiledPattern, compile_patterns
+from tailrace.pipelines.engine.changelog import json_values
+from tailrace.pipelines.engine.graph import Node
+from tailrace.pipelines.engine.operators.event_patterns import TOTALS, EventPattern, machine
+from tailrace.pipelines.engine.patterns.drawing import Drawing, draw
+from tailrace.pipelines.engine.patterns.partition import FOREVER, Partition
+from tailrace.pipelines.engine.patterns.steps import parse_steps
+from tailrace.pipelines.reading.reader import LogReader, Range
 from tailrace.pipelines.state.files import StateFiles, open_files
 from tailrace.pipelines.state.route import route
 from tailrace.pipelines.state.shard import Attempt
 from tailrace.pipelines.state.store import OperatorState
 from tailrace.pipelines.ticks.driver import last_row
 from tailrace.pipelines.ticks.patterns import key_of
-from tailrace.pipelines.ticks.row import Tick
+from tailrace.pipelines.ticks.tick_row import Tick
+from tailrace.pipelines.values.casts import format_timestamp
+from tailrace.pipelines.values.rows import to_array
 from tailrace.project.errors import MissingInputError
 from tailrace.project.explain import answers, known_tables
 from tailrace.project.load import Project

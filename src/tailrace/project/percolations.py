@@ -13,19 +13,19 @@ import pyarrow as pa
 
 from tailrace.clock import SYSTEM
 from tailrace.errors import UsageError
-from tailrace.pipelines.decode import decode
-from tailrace.pipelines.incremental.operators.percolate import ID, VERSION, id_json, rows_of
-from tailrace.pipelines.incremental.percolate.batch import Documents
-from tailrace.pipelines.incremental.percolate.queries import Answers, QuerySet
-from tailrace.pipelines.incremental.rows import Row
-from tailrace.pipelines.patterns import compile_patterns
-from tailrace.pipelines.percolations import CompiledPercolation
-from tailrace.pipelines.reader import LogReader, Range
+from tailrace.pipelines.compiler.declared_patterns import compile_patterns
+from tailrace.pipelines.compiler.declared_percolations import CompiledPercolation
+from tailrace.pipelines.engine.operators.percolate import ID, VERSION, id_json, rows_of
+from tailrace.pipelines.engine.percolate.batch import Documents
+from tailrace.pipelines.engine.percolate.queries import Answers, QuerySet
+from tailrace.pipelines.reading.decode import decode
+from tailrace.pipelines.reading.reader import LogReader, Range
 from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.route import route
 from tailrace.pipelines.state.shard import Attempt
 from tailrace.pipelines.ticks.driver import last_row
 from tailrace.pipelines.ticks.patterns import key_of
+from tailrace.pipelines.values.rows import Row
 from tailrace.project.errors import MissingInputError
 from tailrace.project.explain import answers, known_tables
 from tailrace.project.load import Project

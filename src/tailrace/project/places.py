@@ -6,8 +6,8 @@ import ast
 from pathlib import Path
 
 from tailrace.errors import TailraceError
+from tailrace.pipelines.compiler.syntax.parse import line_pointed_at
 from tailrace.pipelines.declare import View
-from tailrace.pipelines.incremental.sql.parse import line_pointed_at
 
 
 def tell_place(error: TailraceError, view: View, declared_at: str, home: Path) -> None:

@@ -20,8 +20,8 @@ from tailrace.client.errors import RegistryError
 from tailrace.client.schemas import Schemas, Subject
 from tailrace.errors import TailraceError
 from tailrace.facts.subjects import incompatible, verdicts
-from tailrace.pipelines.incremental.types import parse_type
-from tailrace.pipelines.topic_schema import parse_schema
+from tailrace.pipelines.values.topic_schema import parse_schema
+from tailrace.pipelines.values.types import parse_type
 from tailrace.project.checked import Checked
 from tailrace.registry.patterns import find
 from tailrace.schemas.errors import IncompatibleSchemaError, InvalidSchemaError
@@ -30,7 +30,7 @@ from tailrace.schemas.json_schema import JsonSchema
 from tailrace.sinks.declare import Topic as TopicSink
 
 if TYPE_CHECKING:
-    from tailrace.pipelines.incremental.graph import Graph
+    from tailrace.pipelines.engine.graph import Graph
     from tailrace.project.load import Project
 
 Output = tuple[str, str, dict[str, Any]]

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tailrace.pipelines.patterns import tables_told
-from tailrace.pipelines.registered import for_views
-from tailrace.pipelines.ticks.catalog import topic_table
+from tailrace.pipelines.compiler.declared_patterns import tables_told
+from tailrace.pipelines.reading.catalog import topic_table
+from tailrace.pipelines.reading.registered import for_views
 from tailrace.project.event_tables import event_tables
 
 if TYPE_CHECKING:
-    from tailrace.pipelines.incremental.graph import TableInput
+    from tailrace.pipelines.engine.graph import TableInput
     from tailrace.project.load import Project
 
 

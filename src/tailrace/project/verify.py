@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailrace.errors import TailraceError, UsageError
-from tailrace.pipelines import session
-from tailrace.pipelines.ranges import LogRanges
-from tailrace.pipelines.reader import LogReader
+from tailrace.pipelines.reading.ranges import LogRanges
+from tailrace.pipelines.reading.reader import LogReader
+from tailrace.pipelines.spark import session
 from tailrace.pipelines.ticks.carried import as_carried
 from tailrace.pipelines.ticks.driver import last_row
-from tailrace.pipelines.verification import Question, Verdict, verify
+from tailrace.pipelines.ticks.verification import Question, Verdict, verify
 from tailrace.project.explain import compiled, known_tables
 from tailrace.project.graph import tables_of
 from tailrace.project.load import Project

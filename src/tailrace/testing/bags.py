@@ -18,13 +18,13 @@ import orjson
 import pyarrow as pa
 
 from tailrace.client.ranges import Chunk
-from tailrace.pipelines.decode import decode
-from tailrace.pipelines.incremental.changelog import record_pairs
-from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
-from tailrace.pipelines.incremental.execute import run_tick
-from tailrace.pipelines.incremental.graph import TickContext
-from tailrace.pipelines.reader import Records
-from tailrace.pipelines.ticks.catalog import described_tables
+from tailrace.pipelines.compiler import ViewDefinition, compile_views
+from tailrace.pipelines.engine.changelog import record_pairs
+from tailrace.pipelines.engine.execute import run_tick
+from tailrace.pipelines.engine.graph import TickContext
+from tailrace.pipelines.reading.catalog import described_tables
+from tailrace.pipelines.reading.decode import decode
+from tailrace.pipelines.reading.reader import Records
 from tailrace.pipelines.ticks.planner import parse_cuts
 from tailrace.sinks import SQLite
 from tailrace.sinks.base import Shape, SinkPosition

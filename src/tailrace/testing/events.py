@@ -16,14 +16,15 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from tailrace.pipelines.compiler.event_pattern import Waiting, compile_events, ordered
 from tailrace.pipelines.declare import EventTime, Pattern
-from tailrace.pipelines.incremental.changelog import record_pairs
-from tailrace.pipelines.incremental.evaluate import evaluate
-from tailrace.pipelines.incremental.execute import run_tick
-from tailrace.pipelines.incremental.graph import PLACED, SHARD, TIME, TableInput, TickContext
-from tailrace.pipelines.incremental.sql.event_pattern import Waiting, compile_events, ordered
-from tailrace.pipelines.reader import Records
+from tailrace.pipelines.engine.changelog import record_pairs
+from tailrace.pipelines.engine.evaluate import evaluate
+from tailrace.pipelines.engine.execute import run_tick
+from tailrace.pipelines.engine.graph import TableInput, TickContext
+from tailrace.pipelines.reading.reader import Records
 from tailrace.pipelines.ticks.event_time import Timing, on_time, renewed, watermarks
+from tailrace.pipelines.values.columns import PLACED, SHARD, TIME
 from tailrace.testing.state import MemoryStates
 from tailrace.testing.ticks import table
 

@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from tailrace.pipelines.incremental.graph import TableInput
+from tailrace.pipelines.engine.graph import TableInput
 from tailrace.testing.ticks import table
 
 Row = dict[str, Any]

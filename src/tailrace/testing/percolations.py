@@ -23,21 +23,14 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from tailrace.pipelines.compiler.declared_percolations import compile_percolation
 from tailrace.pipelines.declare import Percolation, Topic
-from tailrace.pipelines.decode import DeadRecord
-from tailrace.pipelines.incremental.changelog import record_pairs
-from tailrace.pipelines.incremental.execute import input_schema, run_tick
-from tailrace.pipelines.incremental.graph import (
-    DELETED,
-    KEY,
-    OFFSET,
-    PARTITION,
-    PLACED,
-    SHARD,
-    TickContext,
-)
-from tailrace.pipelines.percolations import compile_percolation
-from tailrace.pipelines.topic_schema import parse_schema
+from tailrace.pipelines.engine.changelog import record_pairs
+from tailrace.pipelines.engine.dead_record import DeadRecord
+from tailrace.pipelines.engine.execute import input_schema, run_tick
+from tailrace.pipelines.engine.graph import TickContext
+from tailrace.pipelines.values.columns import DELETED, KEY, OFFSET, PARTITION, PLACED, SHARD
+from tailrace.pipelines.values.topic_schema import parse_schema
 from tailrace.testing.state import MemoryStates
 from tailrace.testing.ticks import table
 

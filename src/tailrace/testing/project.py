@@ -25,12 +25,12 @@ import orjson
 from tailrace.errors import UsageError
 from tailrace.facts.declare import Events
 from tailrace.facts.event_types import encode_json
+from tailrace.pipelines.compiler import compile_views
 from tailrace.pipelines.declare import EventTime, Topic
-from tailrace.pipelines.decode import decode
-from tailrace.pipelines.incremental.compile import compile_views
-from tailrace.pipelines.incremental.graph import VERSIONED_AT
-from tailrace.pipelines.reader import Records
-from tailrace.pipelines.ticks.catalog import topic_table
+from tailrace.pipelines.reading.catalog import topic_table
+from tailrace.pipelines.reading.decode import decode
+from tailrace.pipelines.reading.reader import Records
+from tailrace.pipelines.values.columns import VERSIONED_AT
 from tailrace.project import graph
 from tailrace.project.event_tables import event_tables
 from tailrace.project.load import Project

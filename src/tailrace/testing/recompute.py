@@ -17,8 +17,8 @@ import duckdb
 import pyarrow as pa
 import sqlglot
 
-from tailrace.pipelines.incremental.graph import TableInput
-from tailrace.pipelines.incremental.sql.parse import AnsiSpark
+from tailrace.pipelines.compiler.syntax.parse import AnsiSpark
+from tailrace.pipelines.engine.graph import TableInput
 
 Row = dict[str, Any]
 

@@ -28,11 +28,12 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from tailrace.pipelines.incremental.casts import parse_timestamp
-from tailrace.pipelines.incremental.changelog import json_values
-from tailrace.pipelines.incremental.compile import ViewDefinition
-from tailrace.pipelines.incremental.graph import VERSIONED_AT, TableInput
-from tailrace.pipelines.incremental.types import is_decimal, parse_type
+from tailrace.pipelines.compiler import ViewDefinition
+from tailrace.pipelines.engine.changelog import json_values
+from tailrace.pipelines.engine.graph import TableInput
+from tailrace.pipelines.values.casts import parse_timestamp
+from tailrace.pipelines.values.columns import VERSIONED_AT
+from tailrace.pipelines.values.types import is_decimal, parse_type
 from tailrace.testing.ticks import MemoryTables, table
 
 Row = dict[str, Any]

@@ -16,18 +16,11 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
-from tailrace.pipelines.incremental.execute import input_schema, run_tick
-from tailrace.pipelines.incremental.graph import (
-    DELETED,
-    KEY,
-    SHARD,
-    WEIGHT,
-    Graph,
-    TableInput,
-    TickContext,
-)
-from tailrace.pipelines.incremental.types import parse_type
+from tailrace.pipelines.compiler import ViewDefinition, compile_views
+from tailrace.pipelines.engine.execute import input_schema, run_tick
+from tailrace.pipelines.engine.graph import Graph, TableInput, TickContext
+from tailrace.pipelines.values.columns import DELETED, KEY, SHARD, WEIGHT
+from tailrace.pipelines.values.types import parse_type
 from tailrace.testing.state import MemoryStates
 
 Row = dict[str, Any]

@@ -5,7 +5,7 @@ it lives: the graph is given that name, and every tick row says which operators 
 (`carried`: what the operator is → the name of its state). So an upgrade fills no view again, and
 nothing is looked up by a text any more once the first row is written by the new rules.
 
-A name of the rules before (`incremental.legacy_names`) that two operators of the project share
+A name of the rules before (`legacy_names`) that two operators of the project share
 is given to neither; their views are filled again, and shown as they were meanwhile.
 """
 
@@ -15,11 +15,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tailrace.pipelines.incremental.graph import Graph
-from tailrace.pipelines.incremental.identity import VERSION
-from tailrace.pipelines.incremental.legacy_names import legacy_names
-from tailrace.pipelines.ticks.aside import TABLE
-from tailrace.pipelines.ticks.row import Tick
+from tailrace.pipelines.engine.graph import Graph
+from tailrace.pipelines.engine.identity import VERSION
+from tailrace.pipelines.ticks.failed_views import TABLE
+from tailrace.pipelines.ticks.legacy_names import legacy_names
+from tailrace.pipelines.ticks.tick_row import Tick
 
 
 def carried_names(graph: Graph) -> dict[str, str]:

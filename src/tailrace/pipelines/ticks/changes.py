@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tailrace.pipelines.incremental.changelog import Piece
+from tailrace.pipelines.engine.changelog import Piece
 from tailrace.records.columns import partitioned
 from tailrace.records.decode import Headers
 

@@ -22,24 +22,24 @@ from tailrace.client.errors import ProducerFencedError
 from tailrace.client.writer import TransactionalWriter
 from tailrace.clock import SYSTEM, Clock
 from tailrace.pipelines.declare import EventTime
-from tailrace.pipelines.decode import dead_key, dead_letter
+from tailrace.pipelines.engine.graph import Graph, TickContext, ViewPlan
 from tailrace.pipelines.errors import ShardsChangedError, TickFencedError, TickUnsteadyError
-from tailrace.pipelines.event_rows import StateRows
-from tailrace.pipelines.incremental.graph import Graph, TickContext, ViewPlan
-from tailrace.pipelines.reader import LogReader
+from tailrace.pipelines.reading.decode import dead_key, dead_letter
+from tailrace.pipelines.reading.event_rows import StateRows
+from tailrace.pipelines.reading.reader import LogReader
 from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.shard import Attempt, Figures
 from tailrace.pipelines.state.sweep import sweep
-from tailrace.pipelines.ticks import shared as beginning
-from tailrace.pipelines.ticks.aside import subgraph
+from tailrace.pipelines.ticks import seed_from_state as beginning
 from tailrace.pipelines.ticks.carried import carried_names
 from tailrace.pipelines.ticks.changes import send_changes
 from tailrace.pipelines.ticks.event_time import LateShare, horizons, renewed, watermarks
+from tailrace.pipelines.ticks.failed_views import subgraph
 from tailrace.pipelines.ticks.job import Adoption, Outcome, Work
+from tailrace.pipelines.ticks.lost_inputs import TopicWatch, check_beginnings, formats
 from tailrace.pipelines.ticks.planner import CutFollower, Plan, Planner
-from tailrace.pipelines.ticks.row import Generation, Seeding, Stopped, Tick, parse
-from tailrace.pipelines.ticks.size import TickSize
-from tailrace.pipelines.ticks.stale import TopicWatch, check_beginnings, formats
+from tailrace.pipelines.ticks.tick_row import Generation, Seeding, Stopped, Tick, parse
+from tailrace.pipelines.ticks.tick_size import TickSize
 from tailrace.records.tick import TICKS_TOPIC, ViewInfo
 from tailrace.telemetry.metrics import counter, gauge, histogram
 

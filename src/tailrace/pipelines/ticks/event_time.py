@@ -21,11 +21,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.pipelines.declare import EventTime
-from tailrace.pipelines.decode import DeadRecord
-from tailrace.pipelines.reader import Records
+from tailrace.pipelines.declare.time import PRODUCER_HEADER, WATERMARK_HEADER
+from tailrace.pipelines.engine.dead_record import DeadRecord
+from tailrace.pipelines.reading.reader import Records
 
-WATERMARK_HEADER = "tailrace.watermark"
-PRODUCER_HEADER = "tailrace.producer"
 SHARE_SECONDS = 300.0
 _NEVER = -(1 << 52)  # milliseconds; long before any event
 

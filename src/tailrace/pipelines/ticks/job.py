@@ -24,23 +24,24 @@ import pyarrow as pa
 
 from tailrace.errors import TailraceError
 from tailrace.pipelines.declare import EventTime
-from tailrace.pipelines.decode import DeadRecord, decode, decode_whole, placed, with_places
+from tailrace.pipelines.engine.changelog import Piece, to_records
+from tailrace.pipelines.engine.dead_record import DeadRecord
+from tailrace.pipelines.engine.execute import run_tick
+from tailrace.pipelines.engine.graph import Graph, TickContext
+from tailrace.pipelines.engine.unforeseen import located
 from tailrace.pipelines.errors import TickError
-from tailrace.pipelines.incremental.changelog import Piece, to_records
-from tailrace.pipelines.incremental.execute import run_tick
-from tailrace.pipelines.incremental.graph import Graph, TickContext
-from tailrace.pipelines.ranges import kept_ranges
-from tailrace.pipelines.reader import Range, Records
+from tailrace.pipelines.reading.decode import decode, decode_whole, placed, with_places
+from tailrace.pipelines.reading.ranges import kept_ranges
+from tailrace.pipelines.reading.reader import Range, Records
 from tailrace.pipelines.state.collector import collector_resting
 from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.shard import SNAPSHOT_EVERY, Attempt, Figures
 from tailrace.pipelines.state.store import Version
 from tailrace.pipelines.ticks.changes import FEW_CHANGES, arranged
 from tailrace.pipelines.ticks.event_time import Timing, on_time
-from tailrace.pipelines.ticks.parts import WHOLE_EVERY, Costs, Part, parts
-from tailrace.pipelines.ticks.row import Seeding
-from tailrace.pipelines.ticks.shared import Left, own_operators, read_shared
-from tailrace.pipelines.unforeseen import located
+from tailrace.pipelines.ticks.seed_from_state import Left, own_operators, read_shared
+from tailrace.pipelines.ticks.split import WHOLE_EVERY, Costs, Part, parts
+from tailrace.pipelines.ticks.tick_row import Seeding
 from tailrace.records.columns import lengths_of
 from tailrace.records.decode_columns import RecordColumns
 

@@ -31,13 +31,12 @@ import pyarrow as pa
 
 from tailrace.clock import SYSTEM
 from tailrace.errors import TailraceError
+from tailrace.pipelines.engine.changelog import Piece, to_records
+from tailrace.pipelines.engine.evaluate import project
+from tailrace.pipelines.engine.execute import TABLE, edge_schema, woken
+from tailrace.pipelines.engine.graph import Node, TickContext
+from tailrace.pipelines.engine.unforeseen import at_operator, located
 from tailrace.pipelines.errors import TickUnsteadyError
-from tailrace.pipelines.incremental.changelog import Piece, to_records
-from tailrace.pipelines.incremental.evaluate import project
-from tailrace.pipelines.incremental.execute import TABLE, edge_schema, woken
-from tailrace.pipelines.incremental.graph import SHARD, Node, TickContext
-from tailrace.pipelines.incremental.rows import combined
-from tailrace.pipelines.incremental.shards import shards_of, split
 from tailrace.pipelines.state.collector import settle
 from tailrace.pipelines.state.memory import give_back
 from tailrace.pipelines.state.route import TIERS
@@ -53,10 +52,12 @@ from tailrace.pipelines.ticks.job import (
     numbers,
     read_inputs,
 )
-from tailrace.pipelines.ticks.shared import Left, own_operators, read_shared
+from tailrace.pipelines.ticks.seed_from_state import Left, own_operators, read_shared
 from tailrace.pipelines.ticks.small_ticks import run_on_spark
 from tailrace.pipelines.ticks.ways import Ways
-from tailrace.pipelines.unforeseen import at_operator, located
+from tailrace.pipelines.values.columns import SHARD
+from tailrace.pipelines.values.rows import combined
+from tailrace.pipelines.values.shards import shards_of, split
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,13 +12,13 @@ from dataclasses import replace
 
 from tailrace.client.admin import Admin
 from tailrace.clock import SYSTEM, Clock
+from tailrace.pipelines.compiler.declared_patterns import Compiled
 from tailrace.pipelines.declare import Percolation
-from tailrace.pipelines.incremental.graph import ViewPlan
-from tailrace.pipelines.patterns import Compiled
+from tailrace.pipelines.engine.graph import ViewPlan
 from tailrace.pipelines.ticks.driver import Runner, TickDriver, TickSettings
 from tailrace.pipelines.ticks.event_time import watermarks
 from tailrace.pipelines.ticks.planner import Plan
-from tailrace.pipelines.ticks.row import Tick
+from tailrace.pipelines.ticks.tick_row import Tick
 from tailrace.records.tick import ViewInfo
 from tailrace.records.tick import pattern_key as key_of
 

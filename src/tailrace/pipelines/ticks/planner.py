@@ -16,8 +16,8 @@ from typing import Any
 import orjson
 
 from tailrace.clock import SYSTEM, Clock
-from tailrace.pipelines.reader import LogReader, Range, Records
-from tailrace.pipelines.ticks.row import Seeding, Tick
+from tailrace.pipelines.reading.reader import LogReader, Range, Records
+from tailrace.pipelines.ticks.tick_row import Seeding, Tick
 from tailrace.records.topic_names import topics_of
 from tailrace.security import librdkafka_settings
 

@@ -27,18 +27,18 @@ from tailrace.client.admin import Admin
 from tailrace.clock import SYSTEM, Clock
 from tailrace.errors import TailraceError
 from tailrace.pipelines.declare import EventTime
+from tailrace.pipelines.engine.graph import Graph
 from tailrace.pipelines.errors import ContentsError, DataLostError, ViewError
-from tailrace.pipelines.incremental.graph import Graph
-from tailrace.pipelines.reader import LogReader
+from tailrace.pipelines.reading.reader import LogReader
 from tailrace.pipelines.state.files import remove_below
-from tailrace.pipelines.ticks.aside import Aside, at_fault, subgraph
 from tailrace.pipelines.ticks.carried import as_carried, was_ended_by
 from tailrace.pipelines.ticks.driver import Runner, TickDriver, TickSettings, last_row, states_of
+from tailrace.pipelines.ticks.failed_views import Aside, at_fault, subgraph
+from tailrace.pipelines.ticks.lost_inputs import hindrances, remembered
 from tailrace.pipelines.ticks.planner import cursor
-from tailrace.pipelines.ticks.row import Stopped, Tick
-from tailrace.pipelines.ticks.shared import share_read
-from tailrace.pipelines.ticks.size import NO_LIMIT
-from tailrace.pipelines.ticks.stale import hindrances, remembered
+from tailrace.pipelines.ticks.seed_from_state import share_read
+from tailrace.pipelines.ticks.tick_row import Stopped, Tick
+from tailrace.pipelines.ticks.tick_size import NO_LIMIT
 
 log = logging.getLogger(__name__)
 

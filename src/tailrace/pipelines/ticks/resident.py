@@ -37,13 +37,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailrace.clock import SYSTEM
-from tailrace.pipelines.importable import Freshness
-from tailrace.pipelines.incremental.graph import Graph
-from tailrace.pipelines.session import LONGEST_SOCKET_DIRECTORY, RESIDENT_TASKS
+from tailrace.pipelines.engine.graph import Graph
+from tailrace.pipelines.spark.importable import Freshness
+from tailrace.pipelines.spark.session import LONGEST_SOCKET_DIRECTORY, RESIDENT_TASKS
 from tailrace.pipelines.state.collector import settle
 from tailrace.pipelines.state.memory import give_back
 from tailrace.pipelines.state.store import Version
-from tailrace.pipelines.ticks.ahead import bring_to
+from tailrace.pipelines.ticks.cache_warming import bring_to
 from tailrace.pipelines.ticks.job import Answer, Work, guarded, numbers
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 
 from tailrace.config import SparkSettings
-from tailrace.pipelines.session import cores_of
-from tailrace.pipelines.ticks.row import Tick
+from tailrace.pipelines.spark.session import cores_of
+from tailrace.pipelines.ticks.tick_row import Tick
 
 SEVERAL = 4
 FEW_CORES = 3

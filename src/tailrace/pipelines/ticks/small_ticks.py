@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tailrace.pipelines.state.collector import settle
 from tailrace.pipelines.ticks import resident
-from tailrace.pipelines.ticks.ahead import catch_up
+from tailrace.pipelines.ticks.cache_warming import catch_up
 from tailrace.pipelines.ticks.job import (
     Answer,
     Outcome,
@@ -22,13 +22,13 @@ from tailrace.pipelines.ticks.job import (
     name_job,
     numbers,
 )
-from tailrace.pipelines.ticks.parts import Costs
+from tailrace.pipelines.ticks.split import Costs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tailrace.pipelines.ticks.driver import TickSettings
-    from tailrace.pipelines.ticks.row import Tick
+    from tailrace.pipelines.ticks.tick_row import Tick
 
 _costs = Costs()
 

@@ -1,0 +1,1 @@
+"""Names and types: tree → relational plan."""
