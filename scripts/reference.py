@@ -25,6 +25,7 @@ from tailrace.connectors import common as connector_settings
 from tailrace.connectors import settings as worker_settings
 from tailrace.connectors.file_stream import FileStreamSink, FileStreamSource
 from tailrace.connectors.file_tail import FileTail
+from tailrace.connectors.names import BUILT_IN
 from tailrace.console.app import Served, create_app
 from tailrace.errors import TailraceError, all_errors
 from tailrace.log.settings import TOPIC_SETTINGS
@@ -107,8 +108,8 @@ Paths, states and error bodies are those of Kafka Connect 4.3; a test asks both 
 | `/admin/loggers`, `/admin/loggers/NAME` | GET, PUT (`?scope=cluster`) |
 
 What differs: the words of errors about JSON and about unknown classes, which in Kafka name Java classes; the texts
-that document settings; `version` is Tailrace's. There is no log-in and no TLS: a worker listens on this
-machine, or says `--insecure`.
+that document settings; `version` is Tailrace's. `--users`, `--cert` and `--key` ask for a log-in and
+serve HTTPS; a worker that others can reach needs them, or `--insecure`.
 
 ## Topics
 
@@ -132,22 +133,33 @@ in the group `connect-CONNECTOR`.
 | `bytes` | `org.apache.kafka.connect.converters.ByteArrayConverter` | as they are |
 | `short`, `integer`, `long`, `float`, `double`, `boolean` | `org.apache.kafka.connect.converters.…Converter` | big-endian, as Kafka's serializers |
 | `avro`, `json_schema` | `io.confluent.connect.avro.AvroConverter`, `io.confluent.connect.json.JsonSchemaConverter` | Confluent's wire format; `schema.registry.url`, `basic.auth.user.info`, `schema` (else the newest of the subject is taken, which must be there), `auto.register.schemas` |
+| `protobuf` | `io.confluent.connect.protobuf.ProtobufConverter` | the same settings, and `message`, such as `shop.Order` or `Order.Line` (else the first of the file); a message is an object of its fields, absent ones are null, enums are names, bytes are base64 when written |
 | `simple` | `org.apache.kafka.connect.storage.SimpleHeaderConverter` | headers; read back as text |
 | `module:Class` | | one of your own: `configure`, `to_bytes`, `from_bytes` |
 
-Protobuf has no converter: its messages need a generated class.
 
 ## Not supported
 
 Connectors and transforms written in Java, predicates, `topic.creation.…` (topics are made with the log's defaults), a
 topic of its own for offsets, transactions that a connector bounds itself, `producer.override.…`;
-of `consumer.override.…` only `group.id` and `auto.offset.reset`. The sources and sinks that a project declares in Python
-(`sources.Postgres`, `sinks.Redis`, …) run as parts of the project and not as connectors: they follow positions of transactions
-and changes of views, which records of a topic alone do not have."""
+of `consumer.override.…` only `group.id` and `auto.offset.reset`; views as input of Tailrace's own sinks, and their `open=`.
+
+## Tailrace's own sources and sinks
+
+{own}
+
+A setting is a parameter of the class with dots for underscores (`copy.connections`); lists have commas, mappings and
+`outbox` are JSON objects, durations are texts such as `7 days`. A source also has `topic.prefix`, the source's name
+(the connector's, if absent); a sink has `key`, the columns that tell rows apart, and takes topics by name, whose values are
+JSON objects: a task for each, and `${{topic}}` in a setting is the task's topic. Converters, transforms and `errors.…`
+do not apply to them: a source writes what it writes in a project, a sink reads what it reads there."""
 
 
 def connectors() -> Iterator[str]:
-    yield CONNECTORS
+    own = " · ".join(
+        f"`{name.rpartition('.')[2]}`" for name in BUILT_IN if "own_connectors" in BUILT_IN[name]
+    )
+    yield CONNECTORS.replace("{own}", own).replace("{{", "{").replace("}}", "}")
     tables = (
         ("Settings of a worker", worker_settings.KNOWN, "`--set NAME=VALUE`, or `[connect.settings]` in a project. Also `key.converter.…` and the like, for the converter named."),
         ("Settings of every source", connector_settings.SOURCE, "Names and meanings are Kafka Connect's, unless a line says otherwise."),

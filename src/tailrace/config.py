@@ -79,7 +79,11 @@ KEYS: dict[str, Key] = {
     "connect.plugins": Key("text", "connectors", "Directory with the project's own connectors; it may be absent."),
     "connect.settings": Key("table", {}, "Settings of that worker by Kafka Connect's names."),
     "connect.connectors": Key("tables", {}, "Connectors that run: a table of Kafka Connect's settings for each name."),
-    "connect.insecure": Key("flag", False, "Whether that worker may listen beyond this machine; it asks nobody who they are."),
+    "connect.insecure": Key("flag", False, "Whether that worker may listen beyond this machine without users or without TLS."),
+    "connect.users": Key("text", None, "File with a line NAME: PASSWORD for each user of that worker; nobody is asked if absent."),
+    "connect.cert": Key("text", None, "Certificate (PEM, with its chain) with which that worker serves HTTPS."),
+    "connect.key": Key("text", None, "Private key (PEM) of connect.cert."),
+    "connect.ca": Key("text", None, "Authorities (PEM) of the workers' certificates; the system's if absent."),
     "events.key": Key("text", None, "What the keys of personal fields are wrapped with, at least 32 characters; kept outside the log."),
     "console.listen": Key("address", "127.0.0.1:8080", "Where the console and the API listen."),
     "console.token": Key("token", None, "What callers must send, at least 16 characters; random at each start if absent, \"none\" to ask for none."),
@@ -224,6 +228,10 @@ class ConnectSettings:
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     connectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     insecure: bool = False
+    users: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+    ca: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -634,12 +642,19 @@ def _connect(home: Path, values: Mapping[str, Any]) -> ConnectSettings:
         raise ConfigValueError(
             "connect.listen needs a port", hint='for example listen = "127.0.0.1:8083"'
         )
+    files = {name: values[f"connect.{name}"] for name in ("users", "cert", "key", "ca")}
+    if (files["cert"] is None) != (files["key"] is None):
+        raise ConfigValueError(
+            f"connect.{'key' if files['cert'] else 'cert'} is missing",
+            hint="a certificate and its private key go together: connect.cert and connect.key",
+        )
     return ConnectSettings(
         listen,
         plugins if plugins.is_dir() else None,
         values["connect.settings"],
         values["connect.connectors"],
         values["connect.insecure"],
+        **{name: given and home / given for name, given in files.items()},
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 
 import tailrace as tr
@@ -73,6 +74,18 @@ def until(holds: Callable[[], bool], shown: Callable[[], Any] = lambda: "", seco
     while not holds():
         assert time.monotonic() < deadline, shown()
         time.sleep(0.05)
+
+
+def task_processes() -> list[psutil.Process]:
+    """The processes of tasks below this one."""
+    found = []
+    for one in psutil.Process().children(recursive=True):
+        try:
+            if "tailrace.connectors.task" in " ".join(one.cmdline()):
+                found.append(one)
+        except psutil.Error:
+            continue
+    return found
 
 
 def _starter(stack: ExitStack, log: Log, address: str) -> Callable[..., ConnectServer]:

@@ -130,6 +130,52 @@ def url(tmp_path: Path) -> Iterator[str]:
         yield f"http://{server.address}"
 
 
+ORDERS = """syntax = "proto3"; package shop; import "google/protobuf/timestamp.proto"; import "money.proto";
+enum State { NEW = 0; PAID = 1; }
+message Other { string x = 1; }
+message Order {
+  int64 id = 1; State state = 2; repeated Line lines = 3; map<string, int32> counts = 4;
+  optional string note = 5; bytes raw = 6; google.protobuf.Timestamp at = 7; Money total = 8;
+  message Line { string name = 1; double price = 2; }
+}"""
+
+
+def test_protobuf_through_a_registry(url: str) -> None:
+    """Confluent's own serializer and ours read each other, nested messages and imports included."""
+    ask = RegistryAsking(url)
+    money = 'syntax = "proto3"; package shop; message Money { int64 cents = 1; }'
+    ask.register("money", money, schemaType="PROTOBUF")
+    reference = {"name": "money.proto", "subject": "money", "version": 1}
+    number = ask.register("t-value", ORDERS, schemaType="PROTOBUF", references=[reference])
+    made = converters.make(
+        "protobuf", {"schema.registry.url": url, "message": "shop.Order"}, "value"
+    )
+    order = {
+        "id": 1 << 60, "state": "PAID", "lines": [{"name": "a", "price": 1.5}], "counts": {"x": 2},
+        "note": None, "raw": b"\x00\xff", "at": "2026-11-19T00:00:00Z", "total": {"cents": 5},
+    }  # fmt: skip
+    data = made.to_bytes("t", None, order)
+    assert data is not None
+    assert (
+        data[:7] == b"\0" + number.to_bytes(4, "big") + b"\x02\x02"
+    )  # one index, the second message
+    assert made.from_bytes("t", data)[1] == order
+    line = converters.make(
+        "protobuf", {"schema.registry.url": url, "message": "Order.Line"}, "value"
+    )
+    inner = line.to_bytes("t", None, {"name": "b", "price": 2.0})
+    assert inner is not None
+    assert inner[5:8] == b"\x04\x02\x00"
+    assert made.from_bytes("t", inner)[1] == {"name": "b", "price": 2.0}
+    for wrong in ({"id": "x"}, {"what": 1}, 5):
+        with pytest.raises(ConnectorError):
+            made.to_bytes("t", None, wrong)
+    for bad in (b"", b"\0\0\0", data[:8], b"\x01" + data[1:], data[:5] + b"\x02\x7e" + data[7:]):
+        with pytest.raises(ConnectorError):
+            made.from_bytes("t", bad)
+    ask.client.close()
+
+
 def test_avro_through_a_registry(url: str) -> None:
     """Written with the newest schema of the subject, read with the writer's."""
     ask = RegistryAsking(url)

@@ -260,6 +260,16 @@ def test_long_lines_come_in_pieces(tmp_path: Path) -> None:
     assert following.headers[1] == (("tailrace.continued", "true"),)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-be", "gb18030", "euc-jp"])
+def test_a_long_line_is_cut_between_characters(tmp_path: Path, encoding: str) -> None:
+    text = "a" + "\U0001f30a語" * 300 if encoding != "euc-jp" else "a" + "語" * 600
+    path = tmp_path / "app.log"
+    path.write_bytes((text + "\nshort\n").encode(encoding))
+    following = Following(path, line__max__bytes="256", batch__bytes="1024", encoding=encoding)
+    following.read()
+    assert "".join(following.values) == text + "short"
+
+
 def test_what_is_known_of_a_packed_file_outlives_the_inode_it_came_from(tmp_path: Path) -> None:
     path = tmp_path / "app.log"
     path.write_text("a\nb\n")

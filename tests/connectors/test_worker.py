@@ -9,23 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import psutil
 import pytest
 
-from connectors.conftest import Asking, until
+from connectors.conftest import Asking, task_processes, until
 from tailrace.client.log import Log
-
-
-def task_processes() -> list[psutil.Process]:
-    """The processes of tasks below this one."""
-    found = []
-    for one in psutil.Process().children(recursive=True):
-        try:
-            if "tailrace.connectors.task" in " ".join(one.cmdline()):
-                found.append(one)
-        except psutil.Error:
-            continue
-    return found
 
 
 def test_a_connector_lives_from_its_creation_to_its_end(ask: Asking, log: Log, tmp_path: Path) -> None:  # fmt: skip

@@ -14,7 +14,8 @@ from registry.conftest import Asking
 from tailrace.broker.authentication.throw_away import make
 from tailrace.client.log import Log
 from tailrace.errors import OpenListenerError, UsageError
-from tailrace.registry.serve import RegistryServer, Settings, read_users
+from tailrace.http_users import read_users
+from tailrace.registry.serve import RegistryServer, Settings
 
 
 def test_users_are_asked_for_and_some_may_only_read(log: Log, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
@@ -132,6 +132,17 @@ class Schemas:
 
     def by_id(self, number: int) -> dict[str, Any]:
         found: dict[str, Any] = self._ask("GET", f"/schemas/ids/{number}")
+        return found
+
+    def followed(self, references: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+        """The texts of those that are referred to, directly or not, each after those it refers to
+        itself, by the names they are used under."""
+        found: dict[str, str] = {}
+        for one in references:
+            if one["name"] not in found:
+                there = self.version(str(one["subject"]), str(one["version"]))
+                found |= self.followed(there.references)
+                found[str(one["name"])] = there.text
         return found
 
     def level(self, subject: str) -> str:

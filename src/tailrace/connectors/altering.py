@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +45,9 @@ def _is_source(worker: Worker, settings: Mapping[str, str]) -> bool:
 def alter(worker: Worker, name: str, settings: Mapping[str, str], given: Any) -> None:
     """Set offsets; null forgets one. The connector is stopped."""
     pairs = _pairs(given)
+    _ask_connector(worker, name, settings, pairs)
     if _is_source(worker, settings):
-        _alter_source(worker, name, settings, pairs)
+        _alter_source(worker, name, pairs)
     else:
         _alter_sink(worker, name, settings, pairs)
 
@@ -55,8 +56,11 @@ def reset(worker: Worker, name: str, settings: Mapping[str, str]) -> None:
     """Forget every offset."""
     if _is_source(worker, settings):
         stored = read_offsets(worker.log, worker.settings["offset.storage.topic"], name)
-        _alter_source(worker, name, settings, [(one, None) for one, _ in stored.listed()])
+        known = [(one, None) for one, _ in stored.listed()]
+        _ask_connector(worker, name, settings, known)
+        _alter_source(worker, name, known)
         return
+    _ask_connector(worker, name, settings, [])
     with closing(worker.log.cluster()) as cluster:
         groups = Groups(Admin.over(cluster))
         group = group_of(name, settings)
@@ -78,12 +82,13 @@ def _pairs(given: Any) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
     return found
 
 
-def _alter_source(
+def _ask_connector(
     worker: Worker,
     name: str,
     settings: Mapping[str, str],
-    pairs: list[tuple[dict[str, Any], dict[str, Any] | None]],
+    pairs: Sequence[tuple[dict[str, Any], dict[str, Any] | None]],
 ) -> None:
+    """Have the connector's class refuse offsets. Raises Refused."""
     described = worker.catalogue.of(settings)
     question = {
         "ask": "alter",
@@ -96,6 +101,13 @@ def _alter_source(
         ask(question, f"alter_offsets() of connector {name}", ASK_SECONDS)
     except ConnectorError as error:
         raise Refused(500, str(error)) from error
+
+
+def _alter_source(
+    worker: Worker,
+    name: str,
+    pairs: Sequence[tuple[dict[str, Any], dict[str, Any] | None]],
+) -> None:
     # A task that somebody has lost sight of must not write offsets behind these.
     worker.end_writers(name, worker.configs.state().fenced.get(name, (-1, 0))[1] or 1)
     topic = worker.settings["offset.storage.topic"]

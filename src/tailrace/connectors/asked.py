@@ -52,7 +52,8 @@ def _look(question: dict[str, Any]) -> dict[str, Any]:
             shown, errors = given[name], []
         found[name] = {"value": shown, "errors": errors}
     if not any(each["errors"] for each in found.values()):
-        typed = {**hidden(given), **{one.setting.name: one.value for one in values}}
+        known = {one.setting.name: one.value for one in values if one.setting.name not in secret}
+        typed = {**hidden(given), **known}
         for name, text in connector.check(typed).items():
             found.setdefault(name, {"value": given.get(name), "errors": []})["errors"].append(text)
     return {"values": found}

@@ -146,6 +146,8 @@ class Connector:
     version: ClassVar[str] = ""
     defaults: ClassVar[Mapping[str, str]] = {}
     """Settings of the worker that this connector wants otherwise, such as its converters."""
+    independent: ClassVar[bool] = False
+    """Whether `Task` is a `tailrace.connectors.independent.IndependentTask`."""
 
     def check(self, settings: Settings) -> Mapping[str, str]:
         """What is wrong beyond single settings: texts by the names of settings."""
@@ -154,7 +156,8 @@ class Connector:
     def alter_offsets(
         self, settings: Mapping[str, str], offsets: Mapping[str, Offset | None]
     ) -> None:
-        """Refuse offsets that somebody wants to set, by raising. Keys are partitions as JSON."""
+        """Refuse offsets that somebody wants to set, by raising. Keys are partitions as JSON; where
+        all of a sink are to be forgotten, there are none."""
 
 
 class SourceConnector(Connector):

@@ -71,11 +71,13 @@ class Setting:
     def _text(self, value: object) -> str | None:
         if value is None:
             return None
+        if self.secret:
+            return "[hidden]"
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, list | tuple):
             return ",".join(str(one) for one in value)
-        return "[hidden]" if self.secret else str(value)
+        return str(value)
 
     def parse(self, text: str | None) -> Value:
         """What a text means, with everything that is wrong with it."""

@@ -2,7 +2,7 @@
 
 The default for keys is `string`, for values `json` without schemas. JSON with schemas is Connect's
 envelope of `schema` and `payload`; a record without a schema gets the one of its value if that is
-a plain value, else none. `avro` and `json_schema` are Confluent's wire format with a registry
+a plain value, else none. `avro`, `json_schema` and `protobuf` are Confluent's wire format with a registry
 (`schema.registry.url`): records are written with the schema given as `schema`, or else the newest
 one of the subject, which must be there.
 """
@@ -42,7 +42,7 @@ def make(name: str, settings: Mapping[str, str], part: str) -> Converter:
         if not colon:
             raise ConnectorSettingError(
                 f"there is no converter {name!r}",
-                hint="string, bytes, json, avro, json_schema, Kafka's class names, or module:Class",
+                hint="string, bytes, json, avro, json_schema, protobuf, Kafka's class names, or module:Class",
             )
         made: Converter = getattr(import_module(module), kind)()
     else:
@@ -269,6 +269,100 @@ class Registered:
         return None, self._format(topic, writing=False).deserialize(topic, self._part, data)
 
 
+class Protobuf:
+    """Protobuf with a registry of schemas: messages are dicts of their fields.
+
+    Written are messages called `message`, or the first of the file.
+    """
+
+    def configure(self, settings: Mapping[str, str], part: str) -> None:
+        from tailrace.client.schemas import Schemas
+
+        url = settings.get("schema.registry.url")
+        if not url:
+            raise ConnectorSettingError(
+                "protobuf needs a registry of schemas",
+                hint=f"{part}.converter.schema.registry.url=http://HOST:8081",
+            )
+        user, _, password = settings.get("basic.auth.user.info", "").partition(":")
+        self._schemas = Schemas(url, user=user or None, password=password)
+        self._part = part
+        self._text = settings.get("schema")
+        self._register = settings.get("auto.register.schemas", "true").lower() == "true"
+        self._message = settings.get("message")
+        self._written: dict[str, tuple[bytes, Any]] = {}
+        self._read: dict[int, Any] = {}
+
+    def _format(self, topic: str) -> tuple[bytes, Any]:
+        """What stands before each message, and its class."""
+        from tailrace.schemas.protobuf_messages import encode_path
+
+        subject = f"{topic}-{self._part}"
+        if self._text is not None and self._register:
+            number = self._schemas.register(subject, self._text, "PROTOBUF")
+        else:
+            latest = self._schemas[subject].latest()
+            if latest is None:
+                raise ConverterError(
+                    f'no schema is registered for "{subject}"',
+                    hint=f"register one, or set {self._part}.converter.schema",
+                )
+            number = latest.id
+        messages = self._messages(number)
+        try:
+            path = (0,) if self._message is None else messages.path_of(self._message)
+        except ValueError:
+            raise ConverterError(f'"{subject}" has no message {self._message}') from None
+        return struct.pack(">bI", 0, number) + encode_path(path), messages.at(path)
+
+    def _messages(self, number: int) -> Any:
+        from tailrace.schemas.protobuf_messages import Messages
+
+        if number not in self._read:
+            found = self._schemas.by_id(number)
+            if found.get("schemaType") != "PROTOBUF":
+                raise ConverterError(f"schema {number} is none of Protobuf")
+            references = self._schemas.followed(found.get("references") or ())
+            self._read[number] = Messages(str(found["schema"]), references)
+        return self._read[number]
+
+    def to_bytes(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        if value is None:
+            return None
+        from google.protobuf import json_format
+
+        if topic not in self._written:
+            self._written[topic] = self._format(topic)
+        before, kind = self._written[topic]
+        if not isinstance(value, Mapping):
+            raise ConverterError(f"a {type(value).__name__} is no message")
+        try:
+            # As JSON: bytes are base64 there, and None is an absent field.
+            given = orjson.loads(orjson.dumps(dict(value), default=_plain))
+            made = json_format.ParseDict(given, kind())
+        except (json_format.ParseError, orjson.JSONEncodeError, AttributeError) as error:
+            raise ConverterError("the value is no such message", detail=str(error)[:300]) from error
+        return before + bytes(made.SerializeToString(deterministic=True))
+
+    def from_bytes(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
+        if data is None:
+            return None, None
+        from google.protobuf.message import DecodeError
+
+        from tailrace.schemas.protobuf_messages import decode_path, plain
+
+        if len(data) < 6 or data[0]:
+            raise ConverterError("the bytes are no message of a schema registry")
+        messages = self._messages(int.from_bytes(data[1:5], "big"))
+        try:
+            path, start = decode_path(data[5:])
+            return None, plain(messages.at(path).FromString(data[5 + start :]))
+        except (DecodeError, ValueError, IndexError) as error:
+            raise ConverterError(
+                "the bytes are no such message", detail=str(error)[:300]
+            ) from error
+
+
 class Simple(Text):
     """Headers: text as it is, anything else as JSON; read back as text."""
 
@@ -286,6 +380,7 @@ _MAKE: dict[str, Callable[[], Converter]] = {
     "double": lambda: Number(">d", "double"),
     "avro": lambda: Registered("avro"),
     "json_schema": lambda: Registered("json_schema"),
+    "protobuf": Protobuf,
 }
 
 DEFAULTS = {

@@ -534,10 +534,12 @@ class _Tail:
     def _cut(self, data: bytes, most: int) -> int:
         """Where a line that is too long is cut: between two characters."""
         end = most - most % len(self._newline)
-        if self._encoding == "utf-8":
-            while end > most - 4 and data[end] & 0xC0 == 0x80:
-                end -= 1
-        return end
+        # "utf-16" without a mark, as behind the first piece, means the machine's own order.
+        named = f"{self._encoding}-le" if self._encoding in ("utf-16", "utf-32") else self._encoding
+        decoder = codecs.getincrementaldecoder(named)("replace")
+        decoder.decode(data[:end])
+        begun = len(decoder.getstate()[0])  # bytes of a character whose end is missing
+        return end - begun if begun < end else end
 
     def _moved(self, followed: Followed, consumed: bytes) -> None:
         """The position goes behind what became records."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import ssl
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
@@ -10,11 +11,21 @@ SECONDS = 90.0
 
 
 def send(
-    url: str, method: str, path: str, body: bytes, headers: Mapping[str, str]
+    url: str,
+    method: str,
+    path: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    trust: ssl.SSLContext | None = None,
 ) -> tuple[int, bytes, Mapping[str, str]]:
     """Status, body and headers of the answer. Raises OSError."""
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=SECONDS)
+    host = parts.hostname or ""
+    connection = (
+        http.client.HTTPSConnection(host, parts.port, timeout=SECONDS, context=trust)
+        if parts.scheme == "https"
+        else http.client.HTTPConnection(host, parts.port, timeout=SECONDS)
+    )
     try:
         connection.request(method, path, body, {"Content-Type": "application/json", **headers})
         answer = connection.getresponse()

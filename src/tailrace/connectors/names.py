@@ -17,6 +17,7 @@ _LONG = {
     "simple": f"{_STORAGE}SimpleHeaderConverter",
     "avro": "io.confluent.connect.avro.AvroConverter",
     "json_schema": "io.confluent.connect.json.JsonSchemaConverter",
+    "protobuf": "io.confluent.connect.protobuf.ProtobufConverter",
 }
 HEADER_CONVERTER = _LONG["simple"]
 CONVERTERS = tuple(_LONG[name] for name in ("boolean", "bytes", "double", "float", "integer", "long", "short", "json", "string"))  # fmt: skip
@@ -33,6 +34,14 @@ BUILT_IN = {
     "org.apache.kafka.connect.file.FileStreamSinkConnector": "tailrace.connectors.file_stream:FileStreamSink",
     "tailrace.connectors.FileTail": "tailrace.connectors.file_tail:FileTail",
 }  # fmt: skip
+# By name: they are made of rooms that know nothing of connectors.
+_OWN = (
+    "PostgresSource", "MySQLSource", "SQLiteSource", "WebhookSource", "HTTPSource", "StatsDSource",
+    "MulticastSource", "ZeroMQSource", "PostgresSink", "MySQLSink", "SQLiteSink", "DuckDBSink",
+    "RedisSink", "SearchSink", "ElasticsearchSink", "DeltaSink", "ParquetSink", "IcebergSink",
+    "WebhookSink", "EmailSink", "TopicSink",
+)  # fmt: skip
+BUILT_IN |= {f"tailrace.connectors.{one}": f"tailrace.project.own_connectors:{one}" for one in _OWN}
 TASK_CLASSES = {
     "org.apache.kafka.connect.file.FileStreamSourceConnector": "org.apache.kafka.connect.file.FileStreamSourceTask",
     "org.apache.kafka.connect.file.FileStreamSinkConnector": "org.apache.kafka.connect.file.FileStreamSinkTask",

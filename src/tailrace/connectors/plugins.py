@@ -73,6 +73,11 @@ def kind_of(connector: type[Connector]) -> str:
     return "source" if issubclass(connector, SourceConnector) else "sink"
 
 
+def keeps_itself(connector: type[Connector]) -> bool:
+    """Whether its task reads and writes by itself (`independent`)."""
+    return connector.independent
+
+
 def describe(connector: type[Connector], name: str, where: str) -> dict[str, Any]:
     """What a worker keeps of a connector."""
     return {

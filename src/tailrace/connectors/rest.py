@@ -20,7 +20,6 @@ from tailrace.connectors import configured
 from tailrace.connectors.altering import alter, listed, reset
 from tailrace.connectors.configured import PAUSED, STARTED, STOPPED, Configured
 from tailrace.connectors.errors import Refused, missing, unknown
-from tailrace.connectors.forwarding import send
 from tailrace.connectors.levels import TO_PYTHON
 from tailrace.connectors.worker import Worker
 from tailrace.errors import TailraceError
@@ -30,7 +29,7 @@ from tailrace.plain_http import Answer, Request
 log = logging.getLogger(__name__)
 
 _POSITION = "x-tailrace-connect-position"
-_SECRET = "x-tailrace-connect"
+SECRET = "x-tailrace-connect"
 STOP_SECONDS = 15.0
 
 
@@ -46,7 +45,7 @@ class Done(Exception):
 
 def refuse(status: int, reason: str) -> Answer:
     """An answer before anybody looked at the path."""
-    return _problem(status, reason if status in (403, 500) else f"HTTP {status} {reason}")
+    return _problem(status, reason if status in (401, 403, 500) else f"HTTP {status} {reason}")
 
 
 def _problem(status: int, message: str) -> Answer:
@@ -146,9 +145,11 @@ class Rest:
         path = "/" + "/".join(quote(part, safe="") for part in request.path)
         if request.query:
             path += "?" + urlencode([(n, v) for n, each in request.query.items() for v in each])
-        headers = {"X-Tailrace-Forwarded": "1", "X-Tailrace-Host": request.headers.get("host", "")}
+        host = request.headers.get("host", "")
         try:
-            status, body, told = send(leader.url, request.method, path, request.body, headers)
+            status, body, told = self._worker.send(
+                leader, request.method, path, request.body, forwarded="1", host=host
+            )
         except OSError as error:
             raise Refused(500, f"IO Error trying to forward REST request: {error}") from error
         if _POSITION in told:
@@ -212,10 +213,11 @@ class _Ask:
 
     def _here(self, name: str) -> str:
         host = self._request.headers.get("x-tailrace-host") or self._request.headers.get("host")
-        return f"http://{host or self._worker.name}/connectors/{quote(name, safe='')}"
+        scheme = self._worker.url.partition("://")[0]
+        return f"{scheme}://{host or self._worker.name}/connectors/{quote(name, safe='')}"
 
     def _from_worker(self) -> None:
-        given, secret = self._request.headers.get(_SECRET), self._worker.secret
+        given, secret = self._request.headers.get(SECRET), self._worker.secret
         if given is None or not hmac.compare_digest(given.encode(), secret.encode()):
             raise Refused(403, "only workers of the group may ask for this")
 
@@ -264,7 +266,7 @@ class _Ask:
         request = self._request
         path = "/" + "/".join(quote(part, safe="") for part in request.path) + "?scope=cluster"
         leader = self._worker.leader()
-        status, _, _ = send(leader.url, request.method, path, request.body, {})
+        status, _, _ = self._worker.send(leader, request.method, path, request.body)
         return status == 204
 
     # Connectors ----------------------------------------------------------------------
@@ -439,7 +441,7 @@ class _Ask:
             if runner is None or runner.url == self._worker.url or self._request.headers.get("x-tailrace-forwarded"):  # fmt: skip
                 raise Refused(409, "Cannot complete request because of a conflicting operation (e.g. worker rebalance)")  # fmt: skip
             path = f"/connectors/{quote(name, safe='')}/tasks/{number}/restart"
-            status, body, _ = send(runner.url, "POST", path, b"", {"X-Tailrace-Forwarded": "1"})
+            status, body, _ = self._worker.send(runner, "POST", path, b"", forwarded="1")
             return Answer(status, body)
         raise Done(204)
 

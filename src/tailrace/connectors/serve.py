@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hmac
 import socket
+import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,12 +14,13 @@ from tailrace.broker.start import split_address
 from tailrace.client.log import Log, connect
 from tailrace.connectors import configured
 from tailrace.connectors.errors import ConnectorSettingError, Refused
-from tailrace.connectors.rest import Rest, refuse
+from tailrace.connectors.rest import SECRET, Rest, refuse
 from tailrace.connectors.settings import WorkerSettings
 from tailrace.connectors.worker import Worker
-from tailrace.errors import OpenListenerError, TailraceError
+from tailrace.errors import OpenListenerError, TailraceError, UsageError
+from tailrace.http_users import User, named, read_users, tls_context
 from tailrace.loopback import is_loopback
-from tailrace.plain_http import HttpServer
+from tailrace.plain_http import Answer, HttpServer, Request
 from tailrace.telemetry.part import Part
 
 LISTEN = "127.0.0.1:8083"
@@ -28,12 +31,46 @@ START_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Where a worker listens, what it may run, and Kafka Connect's settings."""
+    """Where a worker listens, what it may run, and Kafka Connect's settings.
+
+    `users`: a file with a line `NAME: PASSWORD` or `NAME: PASSWORD, read` for each user;
+    `authorities`: whose certificates the other workers may show, the system's if absent.
+    """
 
     listen: str = LISTEN
     plugins: Sequence[Path] = ()
     given: Mapping[str, str] = field(default_factory=dict)
     insecure: bool = False
+    users: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    authorities: Path | None = None
+
+
+class Guard:
+    """Asks who comes in, if anybody was named, and what they may do. Other workers come with
+    this one's secret."""
+
+    def __init__(self, server: ConnectServer, users: Mapping[str, User] | None) -> None:
+        self._server = server
+        self._users = users
+
+    def __call__(self, request: Request) -> Answer:
+        given = request.headers.get(SECRET, "")
+        among = hmac.compare_digest(given.encode(), self._server.worker.secret.encode())
+        if self._users is not None and not among:
+            user = named(request.headers.get("authorization", ""), self._users)
+            if user is None:
+                answer = refuse(401, "User cannot access the resource.")
+                realm = (("WWW-Authenticate", 'Basic realm="connect"'),)
+                return Answer(401, answer.body, answer.content_type, realm)
+            if user.reads_only and not _only_reads(request):
+                return refuse(403, "this user may only read")
+        return self._server.rest(request)
+
+
+def _only_reads(request: Request) -> bool:
+    return request.method in ("GET", "HEAD") or request.path[2:] == ("config", "validate")
 
 
 class ConnectServer:
@@ -41,19 +78,23 @@ class ConnectServer:
 
     def __init__(self, source: Log, address: str, settings: Settings) -> None:
         host, port = split_address(settings.listen, "--listen")
-        if not (settings.insecure or is_loopback(host)):
+        users = None if settings.users is None else read_users(settings.users)
+        tls = tls_context(settings.certificate, settings.key)
+        if not (settings.insecure or is_loopback(host)) and (users is None or tls is None):
             raise OpenListenerError(
                 "a worker that other machines can reach runs what any of them asks for",
-                detail=f"it listens on {host or 'every address'}, and asks nobody who they are",
-                hint="listen on 127.0.0.1, put a proxy that asks in front, or say --insecure "
-                "(in a project connect.insecure) where a private network keeps strangers out",
+                detail=f"it listens on {host or 'every address'}, and asks nobody who they are, or "
+                "passwords would travel as plain text",
+                hint="give --users, --cert and --key, or say --insecure (in a project "
+                "connect.users, connect.cert, connect.key, connect.insecure)",
             )
         chosen = WorkerSettings(settings.given, settings.plugins)
         self._server = HttpServer(
             host,
             port,
-            lambda request: self._rest(request),
+            Guard(self, users),
             refuse=refuse,
+            tls=tls,
             body_limit_bytes=BODY_LIMIT_BYTES,
             name="connect",
         )
@@ -61,9 +102,11 @@ class ConnectServer:
         if here in ("", "0.0.0.0", "[::]"):
             here = socket.getfqdn()  # others reach no worker at "every address"
         shown = chosen["rest.advertised.host.name"] or here
-        url = f"http://{shown}:{chosen['rest.advertised.port'] or self._server.port}"
-        self.worker = Worker(source, address, chosen, url)
-        self._rest = Rest(self.worker)
+        scheme = "http" if tls is None else "https"
+        url = f"{scheme}://{shown}:{chosen['rest.advertised.port'] or self._server.port}"
+        trust = None if tls is None else _trust(settings.authorities)
+        self.worker = Worker(source, address, chosen, url, trust)
+        self.rest = Rest(self.worker)
 
     def __enter__(self) -> ConnectServer:
         return self
@@ -89,6 +132,15 @@ class ConnectServer:
     def close(self) -> None:
         self.worker.close()
         self._server.close()
+
+
+def _trust(authorities: Path | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=authorities)
+    except (OSError, ssl.SSLError) as error:
+        raise UsageError(
+            f"{authorities} holds no certificates", detail=str(error), hint="a PEM file"
+        ) from error
 
 
 def run(settings: Settings, part: Part, declared: Mapping[str, Mapping[str, str]] | None = None) -> None:  # fmt: skip

@@ -36,6 +36,7 @@ KNOWN = Config(
     Setting("offset.flush.interval.ms", int, default=5000, least=1, help="How often a sink's offsets are committed, and the interval of transaction.boundary=interval."),
     Setting("rest.advertised.host.name", default=None, help="The host by which other workers reach this one."),
     Setting("rest.advertised.port", int, default=None, help="The port by which other workers reach this one."),
+    Setting("state.directory", default=".tailrace/connect", help="Where Tailrace's own sources and sinks keep what they can make again; relative to where the worker starts."),
     Setting("plugin.path", list, default=[], help="Directories of plugins, as --plugins."),
 )  # fmt: skip
 _PREFIXES = ("key.converter.", "value.converter.", "header.converter.")
@@ -69,5 +70,10 @@ class WorkerSettings:
 
     def texts(self) -> dict[str, str]:
         """For tasks: what was given, with the defaults they need."""
-        named = ("offset.storage.topic", "offset.flush.interval.ms", "task.start.timeout.ms", "task.poll.timeout.ms")  # fmt: skip
-        return {**{name: str(self._values[name]) for name in named}, **self.given}
+        named = ("offset.storage.topic", "offset.flush.interval.ms", "task.start.timeout.ms", "task.poll.timeout.ms", "group.id")  # fmt: skip
+        own = {name: str(self._values[name]) for name in named}
+        return {
+            **own,
+            **self.given,
+            "state.directory": str(Path(self["state.directory"]).absolute()),
+        }

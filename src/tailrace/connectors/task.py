@@ -73,6 +73,7 @@ class Surroundings:
         self._entered: tuple[str, float] | None = None
         self.paused = threading.Event()
         self.stopping = threading.Event()
+        self.halted = threading.Event()  # paused or stopping
         self.changed = threading.Event()
         self._topics: dict[str, float] = {}
 
@@ -112,10 +113,14 @@ class Surroundings:
         match order.get("do"):
             case "pause":
                 self.paused.set()
+                self.halted.set()
             case "resume":
                 self.paused.clear()
+                if not self.stopping.is_set():
+                    self.halted.clear()
             case "stop":
                 self.stopping.set()
+                self.halted.set()
         self.changed.set()
 
     def _watch(self) -> None:
@@ -192,6 +197,7 @@ def main() -> None:
     )
     if spec.paused:
         around.paused.set()
+        around.halted.set()
     around.listen()
     try:
         _run(spec, around, message["plugins"])
@@ -223,7 +229,11 @@ def _run(spec: Spec, around: Surroundings, directories: list[str]) -> None:
         spec.paused,
     )
     settings = typed(spec, plugins.kind_of(connector), connector.config)
-    if plugins.kind_of(connector) == "source":
+    if plugins.keeps_itself(connector):
+        from tailrace.connectors.independent import run as run_independent
+
+        run_independent(spec, connector, settings, around)
+    elif plugins.kind_of(connector) == "source":
         from tailrace.connectors.source_task import run as run_source
 
         run_source(spec, connector, settings, around)

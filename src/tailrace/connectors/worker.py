@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets as random_secrets
+import ssl
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
@@ -108,10 +109,19 @@ class _Group:
 
 
 class Worker:
-    """See the module. `url` is where the others reach this worker's REST interface."""
+    """See the module. `url` is where the others reach this worker's REST interface; `trust` says
+    whose certificates it takes there."""
 
-    def __init__(self, source: Log, address: str, settings: WorkerSettings, url: str) -> None:
+    def __init__(
+        self,
+        source: Log,
+        address: str,
+        settings: WorkerSettings,
+        url: str,
+        trust: ssl.SSLContext | None = None,
+    ) -> None:
         self.settings = settings
+        self._trust = trust
         self.url = url
         self.name = url.partition("://")[2]
         self.secret = random_secrets.token_hex(16)
@@ -507,7 +517,8 @@ class Worker:
                 self._fail(running, _trace(message["error"]))
             case "RUNNING" | "PAUSED" as state if not running.stopping:
                 running.state = state
-                self._put(running.unit, state, running.version)
+                error = message.get("error")  # it goes on, and says why it cannot just now
+                self._put(running.unit, state, running.version, _trace(error) if error else None)
 
     def _fail(self, running: Running, trace: str) -> None:
         running.failed = True
@@ -697,12 +708,20 @@ class Worker:
 
     # To other workers ----------------------------------------------------------------
 
-    def tell(self, to: Described, method: str, path: str, body: Any) -> tuple[int, bytes, Mapping[str, str]]:  # fmt: skip
-        """A request to another worker, with its secret. Raises Refused if it refuses."""
+    def send(
+        self, to: Described, method: str, path: str, body: bytes, **headers: str
+    ) -> tuple[int, bytes, Mapping[str, str]]:
+        """A request to another worker, with its secret, which lets us in. Raises OSError."""
         from tailrace.connectors.forwarding import send
 
+        own = {"X-Tailrace-Connect": to.secret}
+        own |= {f"X-Tailrace-{name.title()}": text for name, text in headers.items()}
+        return send(to.url, method, path, body, own, self._trust)
+
+    def tell(self, to: Described, method: str, path: str, body: Any) -> tuple[int, bytes, Mapping[str, str]]:  # fmt: skip
+        """A request to another worker, with its secret. Raises Refused if it refuses."""
         data = b"" if body is None else orjson.dumps(body)
-        status, answer, headers = send(to.url, method, path, data, {"X-Tailrace-Connect": to.secret})  # fmt: skip
+        status, answer, headers = self.send(to, method, path, data)
         if status >= 400:
             try:
                 message = str(orjson.loads(answer)["message"])

@@ -141,8 +141,22 @@ def run_connect(project: project_load.Project, part: Part) -> None:
     assert chosen.listen is not None
     plugins = [] if chosen.plugins is None else [chosen.plugins]
     # Two projects on one log are two groups.
-    given = {"group.id": f"connect-{project.name}", **chosen.settings}
-    run(Settings(chosen.listen, plugins, given, chosen.insecure), part, chosen.connectors)
+    given = {
+        "group.id": f"connect-{project.name}",
+        "state.directory": str(part.directory / "connect"),
+    }
+    given |= chosen.settings
+    settings = Settings(
+        chosen.listen,
+        plugins,
+        given,
+        chosen.insecure,
+        chosen.users,
+        chosen.cert,
+        chosen.key,
+        chosen.ca,
+    )
+    run(settings, part, chosen.connectors)
 
 
 Run = Callable[[project_load.Project, Part], None]

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hmac
 import logging
-import ssl
-from base64 import b64decode
-from binascii import Error as NoBase64
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
 from tailrace.broker.start import split_address
 from tailrace.client.log import Log, connect
 from tailrace.config import RegistrySettings
-from tailrace.errors import OpenListenerError, TailraceError, UsageError
+from tailrace.errors import OpenListenerError, TailraceError
+from tailrace.http_users import User, named, read_users, tls_context
 from tailrace.loopback import is_loopback
 from tailrace.plain_http import Answer, HttpServer, Request
 from tailrace.registry.rest import CONTENT_TYPE, Rest, refuse
@@ -49,7 +46,7 @@ class RegistryServer:
     def __init__(self, source: Log, settings: Settings) -> None:
         host, port = split_address(settings.listen, "--listen")
         users = None if settings.users is None else read_users(settings.users)
-        tls = _tls(settings)
+        tls = tls_context(settings.certificate, settings.key, settings.client_ca)
         if not (settings.insecure or is_loopback(host)) and (users is None or tls is None):
             raise OpenListenerError(
                 "a registry that other machines can reach is open to all of them",
@@ -133,12 +130,6 @@ def run(chosen: RegistrySettings, part: Part) -> None:
                 return
 
 
-@dataclass(frozen=True, slots=True)
-class User:
-    password: str = field(repr=False)
-    reads_only: bool = False
-
-
 class Guard:
     """Asks who comes in, if anybody was named, and what they may do."""
 
@@ -148,7 +139,7 @@ class Guard:
 
     def __call__(self, request: Request) -> Answer:
         if self._users is not None:
-            user = self._user(request.headers.get("authorization", ""))
+            user = named(request.headers.get("authorization", ""), self._users)
             if user is None:
                 answer = refuse(401, "Unauthorized")
                 realm = (("WWW-Authenticate", 'Basic realm="schema registry"'),)
@@ -157,19 +148,6 @@ class Guard:
             if user.reads_only and not _only_reads(request):
                 return refuse(403, "this user may only read")
         return self._rest(request)
-
-    def _user(self, header: str) -> User | None:
-        scheme, _, coded = header.partition(" ")
-        if scheme.lower() != "basic" or self._users is None:
-            return None
-        try:
-            name, _, password = b64decode(coded.strip(), validate=True).decode().partition(":")
-        except (NoBase64, ValueError):
-            return None
-        user = self._users.get(name)
-        expected = user.password if user is not None else ""
-        same = hmac.compare_digest(password.encode(), expected.encode())
-        return user if same and user is not None else None
 
 
 def _only_reads(request: Request) -> bool:
@@ -180,53 +158,3 @@ def _only_reads(request: Request) -> bool:
     if request.method != "POST" or not path:
         return request.method == "POST"
     return path[0] == "compatibility" or (path[0] == "subjects" and len(path) == 2)
-
-
-def read_users(path: Path) -> dict[str, User]:
-    """Users by name from a file. Raises UsageError; what is in it is never shown."""
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read", detail=type(error).__name__) from error
-    users: dict[str, User] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        name, colon, rest = line.partition(":")
-        password, _, role = rest.strip().partition(",")
-        if (
-            not colon
-            or not name.strip()
-            or not password.strip()
-            or role.strip() not in ("", "read", "write")
-        ):
-            raise UsageError(
-                f"{path}:{number} names no user", hint="NAME: PASSWORD, or NAME: PASSWORD, read"
-            )
-        users[name.strip()] = User(password.strip(), role.strip() == "read")
-    if not users:
-        raise UsageError(f"{path} names no user", hint="NAME: PASSWORD")
-    return users
-
-
-def _tls(settings: Settings) -> ssl.SSLContext | None:
-    if settings.certificate is None and settings.key is None:
-        if settings.client_ca is not None:
-            raise UsageError("--client-ca needs --cert and --key")
-        return None
-    if settings.certificate is None or settings.key is None:
-        raise UsageError("--cert and --key go together")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        context.load_cert_chain(settings.certificate, settings.key)
-        if settings.client_ca is not None:
-            context.load_verify_locations(settings.client_ca)
-            context.verify_mode = ssl.CERT_REQUIRED
-    except (OSError, ssl.SSLError) as error:
-        raise UsageError(
-            "the certificate or the key cannot be used",
-            detail=str(error),
-            hint="both are PEM files",
-        ) from error
-    return context

@@ -232,6 +232,35 @@ def _partition(clause: Clause, rows: list[Row]) -> list[Row]:
     return result
 
 
+def recognize_in_windows(
+    clause: Clause, table: Sequence[Row], end: int | None = None, *, seek: bool = False
+) -> list[Row]:
+    """Every row, with the measures of its match in the window of it and `end` rows behind it.
+    A row without a match has None for each."""
+    parts: dict[tuple[Any, ...], list[Row]] = {}
+    for row in table:
+        parts.setdefault(tuple(row[name] for name in clause.partition), []).append(row)
+    result: list[Row] = []
+    for part in parts.values():
+        rows = sorted(part, key=clause.order)
+        following = 0
+        for at, row in enumerate(rows):
+            found = dict.fromkeys(clause.measures)
+            if at >= following:
+                frame = rows[at:] if end is None else rows[at : at + end + 1]
+                for begin in range(len(frame)) if seek else [0]:
+                    taken = Search(clause, frame, begin, 1).run()
+                    if taken is None:
+                        continue
+                    names = [name for name, _ in taken]
+                    found = _measured(clause, View(frame, begin, names, len(names), 1))
+                    if names and clause.skip != "next row":
+                        following = at + behind(clause.skip, begin, names)
+                    break
+            result.append({**row, **found})
+    return result
+
+
 def _measured(clause: Clause, view: View) -> Row:
     return {name: measure(view) for name, measure in clause.measures.items()}
 

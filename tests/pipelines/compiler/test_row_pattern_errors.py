@@ -24,6 +24,16 @@ def clause(
     )
 
 
+def window(
+    *, asked: str = "a OVER w", measures: str = "A.x AS a", skip: str = "", pattern: str = "A B",
+    frame: str = "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING", tail: str = "", more: str = "",
+) -> str:  # fmt: skip
+    return (
+        f"SELECT {asked} FROM s.t {more} WINDOW w AS (ORDER BY id MEASURES {measures} "
+        f"{frame} {skip} PATTERN ({pattern}) {tail})"
+    )
+
+
 def said(sql: str) -> tuple[str, str]:
     """The message of an error, and the text at its mark."""
     with pytest.raises(ViewError) as caught:
@@ -66,7 +76,20 @@ def said(sql: str) -> tuple[str, str]:
         (clause(tail="DEFINE A AS FINAL LAST(x) > 1"), "FINAL in DEFINE", "FINAL LAST(x"),
         (clause(tail="DEFINE A AS now() > at"), "the present time", "A AS now() > at"),
         (clause(tail="WITHIN INTERVAL '1' MINUTE"), "needs a TIMESTAMP", "'1'"),
-        (clause(rows="INITIAL"), "not kept incrementally", "INITIAL"),
+        (clause(rows="INITIAL"), "belongs to a pattern in a WINDOW", "INITIAL"),
+        (window(tail="DEFINE Z AS x > 1"), "no variable 'Z'", "Z"),
+        (window(measures="Z.x AS a"), "no variable 'Z'", "Z"),
+        (window(asked="b OVER w"), "the window has no measure 'b'", "b"),
+        (window(asked="a OVER (ORDER BY id)"), "a window without a PATTERN", "a OVER (ORDER BY id"),
+        (window(measures="MATCH_NUMBER() AS a"), "MATCH_NUMBER() in a window", "MATCH_NUMBER() AS a"),
+        (window(pattern="^ A B"), "^ or $ in a window", "^ A B"),
+        (window(pattern="A {- B -}"), "{- -} in a window", "A {- B -}"),
+        (window(pattern="A{3,2}"), "at least 3 turns and at most 2", "{"),
+        (window(frame="ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"), "the frame of a window", "ROWS"),
+        (window(frame="RANGE BETWEEN CURRENT ROW AND 1 FOLLOWING"), "the frame of a window", "RANGE"),
+        (window(skip="ALL ROWS PER MATCH"), "no ROW PER MATCH", "ALL"),
+        (window(skip="AFTER MATCH SKIP TO Q"), "no variable 'Q'", "Q"),
+        (window(asked="k, count(*) AS n, a OVER w", more="GROUP BY k"), "with GROUP BY", "MEASURES"),
         (
             clause(rows="ALL ROWS PER MATCH WITH UNMATCHED ROWS", pattern="A {- B -}"),
             "WITH UNMATCHED ROWS",
@@ -97,6 +120,16 @@ def test_an_error_points_into_the_clause(sql: str, message: str, marked: str) ->
         "MATCH_RECOGNIZE (ORDER BY a MEASURES B.a AS b PATTERN (B)) n",
         "SELECT k, (SELECT max(a) FROM s.t MATCH_RECOGNIZE (ORDER BY id MEASURES A.x AS a "
         "PATTERN (A)) m) AS z FROM s.u",
+        window(asked="id, a OVER w AS a", skip="AFTER MATCH SKIP TO NEXT ROW SEEK"),
+        window(
+            asked="id, row_number() OVER w AS n, sum(t.x) OVER w AS s, nth_value(x, 2) OVER w AS y"
+        ),
+        window(asked="id, upper(cast(a OVER w AS STRING)) AS u", more="WHERE x > 1"),
+        window(
+            asked="t.id, u.y, a OVER w AS a", more="JOIN s.u ON u.k = t.id", measures="A.y AS a"
+        ),
+        "SELECT id, count(*) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND 3 FOLLOWING "
+        "PATTERN (A B*) DEFINE B AS x > 1) AS n FROM s.t QUALIFY n > 2",
         clause(tail="DEFINE B AS x > (SELECT max(y) FROM s.u) AND x IN (SELECT y FROM s.u)"),
     ],
 )

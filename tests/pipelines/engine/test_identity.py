@@ -48,6 +48,8 @@ MORE_QUERIES = [
     " FINAL max(A.k) AS m, PREV(LAST(A.k, 1), 2) + (SELECT max(k) FROM s.b) AS q"
     " ALL ROWS PER MATCH WITH UNMATCHED ROWS AFTER MATCH SKIP TO LAST A"
     " PATTERN (A B?) WITHIN INTERVAL '1' HOUR DEFINE A AS k > 0, B AS k > FIRST(A.k)) AS m",
+    "SELECT id, m OVER w AS m FROM s.a WINDOW w AS (ORDER BY id MEASURES CLASSIFIER() AS m"
+    " ROWS BETWEEN CURRENT ROW AND 3 FOLLOWING SEEK PATTERN (A B) DEFINE A AS k > 0)",
 ]
 # Dataclasses of the same modules that no operator holds.
 NO_PARTS = {

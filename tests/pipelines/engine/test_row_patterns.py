@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 import random
 from collections import Counter
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -15,7 +16,14 @@ from tailrace.pipelines.compiler import ViewDefinition, compile_views
 from tailrace.pipelines.engine.operators.match_recognize import Pattern
 from tailrace.pipelines.engine.patterns import partition
 from tailrace.pipelines.errors import EvaluationError
-from tailrace.testing.row_patterns import Clause, SkipError, TooLong, View, recognize
+from tailrace.testing.row_patterns import (
+    Clause,
+    SkipError,
+    TooLong,
+    View,
+    recognize,
+    recognize_in_windows,
+)
 from tailrace.testing.state import MemoryState
 from tailrace.testing.ticks import MemoryTables, table
 
@@ -201,8 +209,14 @@ def shown(rows: list[dict[str, Any]]) -> Counter[str]:
     return Counter(repr(sorted(row.items())) for row in rows)
 
 
-def check(sql: str, clause: Clause, seed: int, rounds: int, shards: int = 1) -> None:
-    """Change a table at random, and compare the view after every tick."""
+Batch: TypeAlias = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+
+
+def check(
+    sql: str, clause: Clause, seed: int, rounds: int, shards: int = 1, batch: Batch | None = None
+) -> None:
+    """Change a table at random, and compare the view after every tick with what `batch` (of
+    none, the twin of the clause) gives."""
     rng = random.Random(seed)
     memory = MemoryTables(compile_views([ViewDefinition("v", sql)], TABLES), shards=shards)
     rows: dict[int, dict[str, Any]] = {}
@@ -215,7 +229,8 @@ def check(sql: str, clause: Clause, seed: int, rounds: int, shards: int = 1) -> 
                 rows[number] = row_of(rng, number)
                 memory.upsert("s.public.t", rows[number])
         try:
-            expected = recognize(clause, list(rows.values()))
+            every = list(rows.values())
+            expected = recognize(clause, every) if batch is None else batch(every)
         except TooLong:
             return
         except SkipError:
@@ -224,6 +239,87 @@ def check(sql: str, clause: Clause, seed: int, rounds: int, shards: int = 1) -> 
             return
         memory.tick()
         assert shown(memory.rows("v")) == shown(expected), sql
+
+
+def _free(pattern: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The pattern without anchors."""
+    kind, *parts = pattern
+    if kind in ("first", "last"):
+        return ("sequence",)
+    return (kind, *(_free(part) if isinstance(part, tuple) else part for part in parts))
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> tuple[str, Clause, int | None, bool]:
+    """SQL with a row pattern in a window, and the same for the twin."""
+    pattern = _free(draw(patterns(excluded=False)))
+    whole = ("either", pattern, ("sequence", *(("row", name) for name in NAMES)))
+    unnumbered = [one for one in CONDITIONS if "MATCH_NUMBER" not in one[0]]
+    conditions = draw(
+        st.dictionaries(st.sampled_from(NAMES), st.sampled_from(unnumbered), max_size=3)
+    )
+    measures = [one for one in MEASURES if "MATCH_NUMBER" not in one[0]]
+    measured = draw(st.lists(st.sampled_from(measures), min_size=1, max_size=4))
+    skip = draw(
+        st.sampled_from(["last row", "last row", "next row", ("first", "B"), ("last", "A B")])
+    )
+    end, seek = draw(st.sampled_from([None, None, 0, 1, 3])), draw(st.booleans())
+    skipped = {"last row": "PAST LAST ROW", "next row": "TO NEXT ROW"}.get(str(skip))
+    if skipped is None:
+        skipped = f"TO {skip[0].upper()} {'U' if ' ' in skip[1] else skip[1]}"
+    define = [f"{name} AS {sql.format(v=name)}" for name, (sql, _) in conditions.items()]
+    sql = f"""SELECT id, k, o, x, at, {", ".join(f"m{i} OVER w AS m{i}" for i in range(len(measured)))},
+            count(x) OVER w AS c, max(x) OVER w AS h
+        FROM s.t WINDOW w AS (PARTITION BY k ORDER BY o DESC, id
+        MEASURES {", ".join(f"{sql} AS m{i}" for i, (sql, _) in enumerate(measured))}
+        ROWS BETWEEN CURRENT ROW AND {"UNBOUNDED" if end is None else end} FOLLOWING
+        AFTER MATCH SKIP {skipped} {"SEEK" if seek else draw(st.sampled_from(["", "INITIAL"]))}
+        PATTERN ({_text(whole)}) SUBSET U = (A, B)
+        {f"DEFINE {', '.join(define)}" if define else ""})"""
+    clause = Clause(
+        pattern=whole,
+        define={name: made(name) for name, (_, made) in conditions.items()},
+        # Every measure of a window is seen from the last row of its match.
+        measures={f"m{i}": made for i, (_, made) in enumerate(measured)}
+        | {"c": lambda m: len(m.values("x")), "h": lambda m: max(m.values("x"), default=None)},
+        partition=["k"],
+        order=lambda row: (row["o"] is None, -(row["o"] or 0), row["id"]),
+        skip=skip,
+    )
+    return sql, clause, end, seek
+
+
+@settings(
+    max_examples=40, deadline=None, derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)  # fmt: skip
+@given(windows(), st.integers(0, 1 << 20))
+def test_a_row_pattern_in_a_window_is_what_a_batch_run_gives(
+    one: tuple[str, Clause, int | None, bool], seed: int
+) -> None:
+    sql, clause, end, seek = one
+
+    def expected(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        found = recognize_in_windows(clause, rows, end, seek=seek)
+        return [{**row, "c": row["c"] or 0} for row in found]  # of no rows: 0
+
+    check(sql, clause, seed, rounds=6, shards=1 + seed % 3, batch=expected)
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(1800)
+@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(windows(), st.integers(0, 1 << 20))
+def test_a_row_pattern_in_a_window_is_what_a_batch_run_gives_at_length(
+    one: tuple[str, Clause, int | None, bool], seed: int
+) -> None:
+    sql, clause, end, seek = one
+
+    def expected(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        found = recognize_in_windows(clause, rows, end, seek=seek)
+        return [{**row, "c": row["c"] or 0} for row in found]
+
+    check(sql, clause, seed, rounds=12, shards=1 + seed % 3, batch=expected)
 
 
 @settings(

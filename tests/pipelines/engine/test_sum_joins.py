@@ -111,8 +111,8 @@ def check(sql: str, seed: int, shards: int, twin: Graph, ticks: int = 8) -> None
 def test_sums_of_joined_rows_equal_their_recompute(sql: str, of_rows: Any) -> None:
     assert sums_in(graph_of(sql))
     twin = of_rows(sql)
-    for seed in range(6):
-        check(sql, seed, 1 + seed % 3, twin)
+    for seed in range(3):
+        check(sql, seed, 1 + seed, twin)
 
 
 @pytest.mark.parametrize("sql", OF_ROWS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import socket
 import struct
@@ -20,10 +21,10 @@ import tailrace as tr
 from tailrace import sources
 from tailrace.client.log import Log
 from tailrace.sources.edges import sequences
-from tailrace.sources.edges.datagrams import sending
+from tailrace.sources.edges.datagrams import arriving, bound, sending
 from tailrace.sources.edges.multicast import SEQUENCE_HEADER, Receiving
 from tailrace.sources.edges.multicast_out import Places, Publishing
-from tailrace.sources.edges.repair import RepairServer
+from tailrace.sources.edges.repair import RepairServer, ask
 from tailrace.sources.edges.sequences import Sequence, pack, unpack
 from tailrace.sources.errors import SourceDeclarationError
 
@@ -93,6 +94,44 @@ def repairing(known: dict[int, bytes]) -> Iterator[str]:
         yield f"{HERE}:{server.address[1]}"
     finally:
         server.close()
+
+
+class Unlucky(socket.socket):
+    """A socket whose first calls fail as they do when descriptors or memory run out."""
+
+    failures = 2
+
+    def _fail(self) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise OSError(errno.ENOBUFS, "no buffer space")
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        self._fail()
+        return super().accept()
+
+    def recv(self, *arguments: int) -> bytes:
+        self._fail()
+        return super().recv(*arguments)
+
+
+def test_repairs_go_on_after_an_error_of_the_system() -> None:
+    server = RepairServer(HERE, 0, lambda source, first, last: iter([pack(source, first, b"x")]))
+    server._sock = Unlucky(fileno=server._sock.detach())
+    server.start()
+    try:
+        assert list(ask(server.address, 7, 3, 3, 10)) == [(3, b"x")]
+    finally:
+        server.close()
+
+
+def test_datagrams_are_read_on_after_an_error_of_the_system() -> None:
+    with bound(HERE, 0, 1 << 16) as plain, Unlucky(fileno=plain.detach()) as sock:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            sender.sendto(b"one", sock.getsockname())
+        found = arriving(sock)
+        assert [next(found) for _ in range(3)] == [[], [], [b"one"]]
+    assert list(found) == []
 
 
 # --- sequences -----------------------------------------------------------------------------------

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import selectors
 import socket
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from time import sleep
 
 from tailrace.errors import PortInUseError, UsageError
+
+log = logging.getLogger(__name__)
 
 DATAGRAM_BYTES = 65_535
 _SO_RCVBUFFORCE = 33
@@ -85,16 +89,14 @@ def arriving(sock: socket.socket) -> Iterator[list[bytes]]:
                 while len(found) < _AT_ONCE:
                     found.append(sock.recv(DATAGRAM_BYTES, socket.MSG_DONTWAIT))
             except BlockingIOError:
-                if not found:
-                    waiting.select(_WAIT_SECONDS)
-                    try:
-                        found.append(sock.recv(DATAGRAM_BYTES, socket.MSG_DONTWAIT))
-                    except BlockingIOError:
-                        pass  # quiet
-                    except OSError:
-                        return
-            except OSError:
-                return
+                if not found and waiting.select(_WAIT_SECONDS):
+                    continue
+            except OSError as error:
+                if sock.fileno() < 0:
+                    return
+                # The interface went down, or memory ran out: datagrams may come again.
+                log.warning("datagrams could not be read", extra={"error": str(error)})
+                sleep(_WAIT_SECONDS)
             yield found
 
 

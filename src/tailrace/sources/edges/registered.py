@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 
 from tailrace.client.errors import RegistryError
-from tailrace.client.schemas import RegisteredSchema, Schemas
+from tailrace.client.schemas import Schemas
 from tailrace.errors import ComponentMissingError, TailraceError
 
 KEPT = 1_000
@@ -77,23 +77,14 @@ class Formats:
         return given, self._encoder(kind, str(row["schema"]), row.get("references") or ())
 
     def _encoder(self, kind: str, text: str, references: Any) -> Encode:
-        known: dict[str, RegisteredSchema] = {}
-        self._follow(references, known)
+        known = self._schemas.followed(references)
         make = {"AVRO": _avro, "JSON": _json, "PROTOBUF": _protobuf}[kind]
         try:
-            return make(text, {name: one.text for name, one in known.items()})
+            return make(text, known)
         except (ComponentMissingError, BadSchema):
             raise
         except (TailraceError, ValueError, TypeError, KeyError, RecursionError) as error:
             raise BadSchema(str(error)[:300]) from error
-
-    def _follow(self, references: Any, known: dict[str, RegisteredSchema]) -> None:
-        """Those that are referred to, each after those that it refers to itself."""
-        for one in references:
-            if one["name"] not in known:
-                found = self._schemas.version(str(one["subject"]), str(one["version"]))
-                self._follow(found.references, known)
-                known[str(one["name"])] = found
 
 
 def framed(found: Format, value: Any) -> bytes:
@@ -235,30 +226,12 @@ def _json(text: str, references: Mapping[str, str]) -> Encode:
 
 
 def _protobuf(text: str, references: Mapping[str, str]) -> Encode:
-    import base64
-
     _needed("google.protobuf")
-    from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
+    from google.protobuf import json_format
 
-    from tailrace.schemas import protobuf
-    from tailrace.schemas.model import Schema
-    from tailrace.schemas.parsed import parse
-    from tailrace.schemas.protobuf_descriptors import to_base64
+    from tailrace.schemas.protobuf_messages import Messages, encode_path
 
-    pool = descriptor_pool.DescriptorPool()
-    file = descriptor_pb2.FileDescriptorProto()
-    for name, one in {**references, "\0": text}.items():
-        types = parse(Schema(one, "PROTOBUF"), references).value
-        assert isinstance(types, protobuf.Types)
-        file = descriptor_pb2.FileDescriptorProto()
-        file.ParseFromString(base64.b64decode(to_base64(types, "value.proto" if name == "\0" else name)))  # fmt: skip
-        for needed in file.dependency:
-            _add_known(pool, needed, references)
-        pool.Add(file)
-    if not file.message_type:
-        raise BadSchema("the file has no message")
-    name = ".".join(filter(None, (file.package, file.message_type[0].name)))
-    first = message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
+    first = Messages(text, references).at((0,))
 
     def encode(value: Any) -> bytes:
         _must(isinstance(value, dict), "value", "an object")
@@ -266,25 +239,9 @@ def _protobuf(text: str, references: Mapping[str, str]) -> Encode:
             made = json_format.ParseDict(value, first())
         except (json_format.ParseError, AttributeError) as error:
             raise BadValue(str(error)[:300]) from error
-        return b"\0" + bytes(made.SerializeToString(deterministic=True))
+        return encode_path((0,)) + bytes(made.SerializeToString(deterministic=True))
 
     return encode
-
-
-def _add_known(pool: Any, name: str, references: Mapping[str, str]) -> None:
-    """A file of Google's, which every schema may import."""
-    if name in references or not name.startswith("google/protobuf/"):
-        return
-    from importlib import import_module
-
-    from google.protobuf import descriptor_pb2
-
-    module = import_module(name.removesuffix(".proto").replace("/", ".") + "_pb2")
-    file = descriptor_pb2.FileDescriptorProto()
-    module.DESCRIPTOR.CopyToProto(file)
-    for needed in file.dependency:
-        _add_known(pool, needed, references)
-    pool.Add(file)
 
 
 def _needed(module: str) -> Any:

@@ -13,7 +13,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
-from time import monotonic
+from time import monotonic, sleep
 from typing import BinaryIO
 
 from tailrace.errors import PortInUseError, TailraceError
@@ -28,6 +28,7 @@ SERVED_AT_ONCE = 1_000_000
 ANSWER_LIMIT_BYTES = 128 << 20
 CONNECTIONS = 64
 IDLE_SECONDS = 60.0
+AGAIN_SECONDS = 0.05
 
 # The datagrams from a first to a last number of a source; None for one that is gone.
 Find = Callable[[int, int, int], Iterator[bytes | None]]
@@ -118,7 +119,11 @@ class RepairServer:
             try:
                 sock, _ = self._sock.accept()
             except OSError:
-                return
+                with self._lock:
+                    if self._closing:
+                        return
+                sleep(AGAIN_SECONDS)  # out of descriptors, or a peer that went at once
+                continue
             with self._lock:
                 if self._closing or len(self._open) >= CONNECTIONS:
                     sock.close()

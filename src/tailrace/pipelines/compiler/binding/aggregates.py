@@ -459,33 +459,41 @@ def bind_order(binder: ExpressionBinder, items: list[exp.Expr]) -> Order:
         inner = item.this if isinstance(item, exp.Ordered) else item
         descending = bool(item.args.get("desc"))
         first = item.args.get("nulls_first")
-        bound = _in_order(binder, binder.bind(inner), item)
+        bound = key_in_order(binder, binder.bind(inner), item)
         binder.context.comparable(bound.type, item)
         order.append((bound, descending, not descending if first is None else bool(first)))
     return tuple(order)
 
 
-def _in_order(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> Expression:
+def key_in_order(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> Expression:
     """What tells values apart and has their order; of an interval how long it is."""
     return in_order(binder, bound, node) if bound.type == types.INTERVAL else key_of(bound)
 
 
 def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expression:
     """A window function becomes a column of a window plan."""
+    from tailrace.pipelines.compiler.binding.match_windows import bind_framed
     from tailrace.pipelines.compiler.expressions.scalar import WindowUse
 
+    if node.args.get("framed") is not None:
+        return bind_framed(binder, node)
     collected = binder.collected
     if collected is None:
         raise binder.context.type_error("a window function is not allowed here", node)
     binder.context.only(node, "this", "partition_by", "order", "spec", "over")
     parts = node.args.get("partition_by") or ()
-    partition = tuple(_in_order(binder, binder.bind(part), part) for part in parts)
+    partition = tuple(key_in_order(binder, binder.bind(part), part) for part in parts)
     for part in partition:
         binder.context.comparable(part.type, node)
     order_node = node.args.get("order")
     order = bind_order(binder, order_node.expressions) if order_node is not None else ()
     frame = _frame(binder, node, order)
     inner = node.this
+    if isinstance(inner, exp.Column):
+        raise binder.context.name_error(
+            f"{inner.name} OVER a window without a PATTERN", node,
+            "MEASURES of a window with a PATTERN are columns over it",
+        )  # fmt: skip
     ignores = isinstance(inner, exp.IgnoreNulls)
     bare = inner.this if isinstance(inner, exp.IgnoreNulls | exp.RespectNulls) else inner
     name, arguments = name_and_arguments(bare)

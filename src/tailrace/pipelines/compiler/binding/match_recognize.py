@@ -99,7 +99,8 @@ class MatchBinder(ExpressionBinder):
     """Binds a condition or a measure. What it looks at becomes a column, and one of `looks`.
 
     `qualifiers` not None: inside an argument, whose columns are those of one row; it gathers the
-    variables before them ("" for none)."""
+    variables before them ("" for none). `outside`: what is bound stands beside the clause, where
+    no variable is known."""
 
     names: Names = field(default=cast(Names, None))
     looks: list[Look] = field(default_factory=list)
@@ -107,6 +108,7 @@ class MatchBinder(ExpressionBinder):
     qualifiers: set[str] | None = None
     aggregating: bool = False
     semantics: str = ""
+    outside: bool = False
 
     def bind(self, node: exp.Expr) -> Expression:
         match node:
@@ -135,6 +137,9 @@ class MatchBinder(ExpressionBinder):
     def _column(self, node: exp.Column) -> Expression:
         if self.qualifiers is None:
             return self._look_at(node, node)
+        if self.outside:
+            self.qualifiers.add("")
+            return ExpressionBinder.bind(self, node)
         parts = node.parts
         plain, name = node, ""
         if len(parts) > 1 and self.names.known(canonical(parts[0])):
@@ -354,7 +359,7 @@ def bind_recognized(binder: QueryBinder, node: Recognized, common: Common) -> Pl
     below = _relation(binder, node.this, common, inner, None)
     fields = tuple(f for entry in inner.sources for f in entry.fields if f.id not in entry.hidden)
     scope = Scope([Source("", fields)])
-    names, program = _pattern(context, node)
+    names, program = bind_pattern(context, node)
     work = subqueries.Work(binder, common, below)
     plain = ExpressionBinder(context, scope, subqueries.refuse(context))
     partition = tuple(_partition(plain, part) for part in node.args.get("partition_by") or ())
@@ -364,13 +369,13 @@ def bind_recognized(binder: QueryBinder, node: Recognized, common: Common) -> Pl
     def conditions(defining: bool) -> MatchBinder:
         return MatchBinder(context, scope, work.bind, names=names, looks=looks, defining=defining)
 
-    definitions = _definitions(conditions(True), node, names)
+    definitions = bind_definitions(conditions(True), node, names)
     binding = conditions(False)
     measures = [(item.alias, _measure(binding, item)) for item in node.args.get("measures") or ()]
     _unlike(context, node.args.get("measures") or ())
     rows = node.args["rows"].name if node.args.get("rows") else "one"
     if rows == "unmatched":
-        if excludes(_tree(node)):
+        if excludes(tree_of(node)):
             raise context.type_error(
                 "{- -} with WITH UNMATCHED ROWS", node.args["pattern"],
                 "rows are left out, or all are shown: SHOW EMPTY MATCHES, or no {- -}",
@@ -383,13 +388,13 @@ def bind_recognized(binder: QueryBinder, node: Recognized, common: Common) -> Pl
     within = _within(plain, node, order)
     values = (look.value for look in looks if look.value is not None)
     for expression in (*(b for _, b in measures), *(e for e, _, _ in order), *values):
-        _no_clock(context, expression, node)
+        refuse_clock(context, expression, node)
     used = set().union(*(columns_of(bound) for _, bound in measures))
     shown_looks = tuple(look.field for look in looks if look.field.id in used)
     shown = _shown(fields, partition, order, rows)
     match = Match(
         work.plan, tuple(f.column for f in partition), order, program, definitions, tuple(looks),
-        shown_looks, rows, _skip(names, node), within, tuple(dict.fromkeys(shown)),
+        shown_looks, rows, bind_skip(names, node), within, tuple(dict.fromkeys(shown)),
     )  # fmt: skip
     head: tuple[Field, ...] = shown
     tail: tuple[Field, ...] = ()
@@ -406,14 +411,14 @@ def bind_recognized(binder: QueryBinder, node: Recognized, common: Common) -> Pl
     return Project(match, made, tuple(bound for _, bound in items))
 
 
-def _tree(node: Recognized) -> Tree:
+def tree_of(node: exp.Expr) -> Tree:
     return cast(RowPattern, node.args["pattern"]).tree
 
 
-def _pattern(context: Context, node: Recognized) -> tuple[Names, Program]:
+def bind_pattern(context: Context, node: exp.Expr) -> tuple[Names, Program]:
     ready: tuple[Names, Program] | None = node.args["pattern"].meta.get("ready")
     if ready is None:
-        tree = _tree(node)
+        tree = tree_of(node)
         variables = tuple(dict.fromkeys(one.name for one in variables_of(tree)))
         try:
             program = compile_pattern(tree, variables)
@@ -441,7 +446,7 @@ def _partition(plain: ExpressionBinder, part: exp.Expr) -> Field:
     return next(f for entry in plain.scope.sources for f in entry.fields if f.id == bound.name)
 
 
-def _definitions(binder: MatchBinder, node: Recognized, names: Names) -> tuple[Defined, ...]:
+def bind_definitions(binder: MatchBinder, node: exp.Expr, names: Names) -> tuple[Defined, ...]:
     context = binder.context
     found: dict[str, Defined] = {}
     for item in node.args.get("definitions") or ():
@@ -455,7 +460,7 @@ def _definitions(binder: MatchBinder, node: Recognized, names: Names) -> tuple[D
         if name in found:
             raise context.name_error(f"DEFINE {item.this.name} twice", item.this)
         bound = binder.condition(item.expression, *OPERANDS)
-        _no_clock(context, bound, item)
+        refuse_clock(context, bound, item)
         number = names.variables.index(name)
         found[name] = _parted(bound, binder.looks, number, names.spelled.get(name, name))
     return tuple(found.get(name, Defined()) for name in names.variables)
@@ -526,7 +531,7 @@ def _unlike(context: Context, items: Sequence[exp.Expr]) -> None:
         seen.add(item.alias.lower())
 
 
-def _no_clock(context: Context, expression: Expression, node: exp.Expr) -> None:
+def refuse_clock(context: Context, expression: Expression, node: exp.Expr) -> None:
     if reads_clock(expression):
         raise context.not_incremental(
             "the present time in MATCH_RECOGNIZE", node, "compare it in a WHERE around the match"
@@ -555,7 +560,7 @@ def _within(
     return order[0][0], length
 
 
-def _skip(names: Names, node: Recognized) -> Skip:
+def bind_skip(names: Names, node: exp.Expr) -> Skip:
     to, named = node.args.get("skip"), node.args.get("skip_to")
     if to is None:
         return Skip("last row")

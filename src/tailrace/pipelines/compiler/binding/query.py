@@ -115,6 +115,13 @@ class QueryBinder:
         work.attach()
         if having_bound is not None:
             work.plan = Filter(work.plan, change(having_bound, node))
+        for framed in collected.framed.values():
+            if rewriter.active:
+                raise self.context.not_incremental(
+                    "a row pattern in a window of a query with GROUP BY", framed.node,
+                    "group in a subquery or in WITH",
+                )  # fmt: skip
+            work.plan = framed.plan(work.plan)
         work.plan = self._windows(work.plan, collected, lambda bound: change(bound, node))
         if qualify_bound is not None:
             work.plan = Filter(work.plan, change(qualify_bound, node))
@@ -398,7 +405,7 @@ class QueryBinder:
         return Field(self.context.fresh(name), name, bound.type)
 
 
-_WINDOW_PARTS = ("partition_by", "order", "spec")
+_WINDOW_PARTS = ("partition_by", "order", "spec", "framed")
 
 
 def inline_windows(context: Context, node: exp.Select) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 from sqlglot import exp
@@ -40,6 +40,9 @@ from tailrace.pipelines.engine.expression import Call, Column, Expression, Liter
 from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.values import types
 from tailrace.pipelines.values.casts import castable
+
+if TYPE_CHECKING:
+    from tailrace.pipelines.compiler.binding.match_windows import FramedWindow
 
 INFIX: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
@@ -76,6 +79,7 @@ class Collected:
 
     aggregates: list[tuple[Field, AggregateCall]] = field(default_factory=list)
     windows: list[WindowUse] = field(default_factory=list)
+    framed: dict[int, FramedWindow] = field(default_factory=dict)  # by their place in the text
 
 
 @dataclass(slots=True)

@@ -121,6 +121,7 @@ def lowered(
         kinds,
         shown,
         schema,
+        plan.frame,
     )
     columns: dict[str, Expression] = {
         f.id: Column(port.name(f.column), f.type) for f in shown_fields

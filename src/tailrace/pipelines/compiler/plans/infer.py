@@ -93,7 +93,8 @@ def keys_of(plan: Plan, *, numbered: bool = False) -> list[tuple[str, ...]]:
                 return []
             return [(*key, plan.added[0].id) for key in keys_of(plan.input, numbered=numbered)]
         case Match():
-            return []
+            # A window shows every row once.
+            return [] if plan.frame is None else keys_of(plan.input, numbered=numbered)
         case SetOperation():
             if plan.mode in ("intersect", "except"):
                 return [tuple(field.id for field in plan.fields)]

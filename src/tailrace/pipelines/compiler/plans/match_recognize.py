@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tailrace.pipelines.engine.expression import Expression
-from tailrace.pipelines.engine.operators.match_recognize import Skip
+from tailrace.pipelines.engine.operators.match_recognize import Frame, Skip
 from tailrace.pipelines.engine.patterns.program import Program
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class Match:
     skip: Skip
     within: tuple[Expression, int] | None
     shown: tuple[Field, ...]
+    frame: Frame | None = None
 
     @property
     def fields(self) -> tuple[Field, ...]:

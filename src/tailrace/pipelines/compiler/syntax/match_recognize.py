@@ -29,6 +29,15 @@ class Recognized(exp.Expression):
     }  # fmt: skip
 
 
+class Framed(exp.Expression):
+    """The row pattern of a window: `end` rows behind the current one are searched (None: all)."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "measures": False, "end": False, "seek": False, "skip": False, "skip_to": False,
+        "pattern": True, "subsets": False, "definitions": False,
+    }  # fmt: skip
+
+
 class RowPattern(exp.Expression):
     """The text of a PATTERN; its tree is in `meta`."""
 
@@ -81,7 +90,11 @@ def pattern_ranges(tokens: Sequence[Token]) -> list[range]:
     found: list[range] = []
     inside = -1
     for at, token in enumerate(tokens):
-        if token.token_type == TokenType.MATCH_RECOGNIZE or token.text.upper() == "MATCH_RECOGNIZE":
+        framed = _is_word(token, "FOLLOWING") or (
+            at > 0 and _is_word(token, "ROW") and _is_word(tokens[at - 1], "CURRENT")
+        )
+        clause = token.token_type == TokenType.MATCH_RECOGNIZE
+        if clause or framed or token.text.upper() == "MATCH_RECOGNIZE":
             inside = at
         begins = token.text.upper() == "PATTERN" and inside >= 0
         if begins and at + 1 < len(tokens) and tokens[at + 1].token_type == TokenType.L_PAREN:
@@ -96,6 +109,11 @@ def pattern_ranges(tokens: Sequence[Token]) -> list[range]:
     return found
 
 
+def _is_word(token: Token, word: str) -> bool:
+    quoted = token.token_type in (TokenType.IDENTIFIER, TokenType.STRING)
+    return not quoted and token.text.upper() == word
+
+
 _Parser: Any = Parser  # whose methods it has differ from dialect to dialect
 
 
@@ -103,6 +121,7 @@ class MatchParser(_Parser):  # type: ignore[misc]
     """What a parser of Spark's SQL is given to read the clause."""
 
     _recognizing = False
+    _framed: tuple[exp.Expr, ...] = ()  # the row pattern of the window that is being read
 
     def _parse_table(self, *how: Any, **more: Any) -> exp.Expr | None:
         before, self._recognizing = self._recognizing, False
@@ -160,6 +179,79 @@ class MatchParser(_Parser):  # type: ignore[misc]
         at = self._index + 2
         return bool(at < len(self._tokens) and self._tokens[at].token_type == TokenType.L_PAREN)
 
+    # Windows ------------------------------------------------------------------------------
+
+    def _parse_column(self) -> exp.Expr | None:
+        column: exp.Expr | None = super()._parse_column()
+        over = isinstance(column, exp.Column) and self._match(TokenType.OVER, advance=False)
+        return self._parse_window(column) if over else column  # a measure
+
+    def _parse_window(self, *how: Any, **more: Any) -> exp.Expr | None:
+        before, self._framed = self._framed, ()
+        try:
+            window: exp.Expr | None = super()._parse_window(*how, **more)
+            found = window.find(exp.Window) if window is not None else None
+            framed: exp.Expr
+            for framed in self._framed:
+                assert found is not None
+                found.set("framed", framed)
+            return window
+        finally:
+            self._framed = before
+
+    def _parse_partition_and_order(self) -> Any:
+        parts = super()._parse_partition_and_order()
+        if self._has_pattern():
+            before, self._recognizing = self._recognizing, True
+            try:
+                self._framed = (self._parse_framed(),)
+            finally:
+                self._recognizing = before
+        return parts
+
+    def _has_pattern(self) -> bool:
+        """Whether PATTERN ( stands before the ) of what is being read."""
+        depth = 0
+        for token, following in pairwise(self._tokens[self._index :]):
+            depth += (token.token_type == TokenType.L_PAREN) - (
+                token.token_type == TokenType.R_PAREN
+            )
+            if depth < 0:
+                return False
+            opens = following.token_type == TokenType.L_PAREN
+            if not depth and opens and _is_word(token, "PATTERN"):
+                return True
+        return False
+
+    def _parse_framed(self) -> Framed:
+        word = self._curr
+        parts: dict[str, Any] = {}
+        if self._match_words("MEASURES"):
+            parts["measures"] = self._parse_csv(self._parse_measure)
+        frame = self._curr
+        if not self._match_words("ROWS", "BETWEEN", "CURRENT", "ROW", "AND"):
+            self.raise_error(
+                "the frame of a window with a PATTERN is ROWS BETWEEN CURRENT ROW AND …", frame
+            )
+        if self._match_words("CURRENT", "ROW"):
+            parts["end"] = exp.Literal.number(0)
+        elif not self._match_words("UNBOUNDED", "FOLLOWING"):
+            parts["end"] = self._parse_number()
+            if parts["end"] is None or not self._match_words("FOLLOWING"):
+                self.raise_error("Expecting CURRENT ROW, n FOLLOWING or UNBOUNDED FOLLOWING")
+        self._match_words("EXCLUDE", "NO", "OTHERS")
+        for wrong in ("ONE", "ALL"):
+            if self._match_words(wrong):
+                self.raise_error(
+                    "in a window every row is shown: no ROW PER MATCH clause", self._prev
+                )
+        parts["skip"], parts["skip_to"] = self._parse_after_match()
+        if not self._match_words("INITIAL") and self._match_words("SEEK"):
+            parts["seek"] = True
+        self._parse_pattern_parts(parts)
+        made = Framed(**{name: part for name, part in parts.items() if part})
+        return made.update_positions(word)
+
     # The clause ---------------------------------------------------------------------------
 
     def _parse_recognized(self, relation: exp.Expr) -> exp.Expr:
@@ -177,19 +269,8 @@ class MatchParser(_Parser):  # type: ignore[misc]
         parts["skip"], parts["skip_to"] = self._parse_after_match()
         for start in ("INITIAL", "SEEK"):
             if self._match_words(start):
-                self.raise_error(
-                    f"the word {start} belongs to a pattern in a WINDOW, which is not kept incrementally",
-                    self._prev,
-                )
-        if not self._match_words("PATTERN"):
-            self.raise_error("Expecting PATTERN (…)")
-        parts["pattern"] = self._parse_pattern_text()
-        if self._match_words("WITHIN"):
-            parts["within"] = self._parse_within()
-        if self._match_words("SUBSET"):
-            parts["subsets"] = self._parse_csv(self._parse_subset)
-        if self._match_words("DEFINE"):
-            parts["definitions"] = self._parse_csv(self._parse_definition)
+                self.raise_error(f"the word {start} belongs to a pattern in a WINDOW", self._prev)
+        self._parse_pattern_parts(parts)
         self._recognizing = False
         if not self._match(TokenType.R_PAREN):
             self.raise_error("Expecting )")
@@ -200,13 +281,23 @@ class MatchParser(_Parser):  # type: ignore[misc]
             made.set("alias", alias)
         return made
 
+    def _parse_pattern_parts(self, parts: dict[str, Any]) -> None:
+        """PATTERN, WITHIN, SUBSET and DEFINE."""
+        if not self._match_words("PATTERN"):
+            self.raise_error("Expecting PATTERN (…)")
+        parts["pattern"] = self._parse_pattern_text()
+        if self._match_words("WITHIN"):
+            parts["within"] = self._parse_within()
+        if self._match_words("SUBSET"):
+            parts["subsets"] = self._parse_csv(self._parse_subset)
+        if self._match_words("DEFINE"):
+            parts["definitions"] = self._parse_csv(self._parse_definition)
+
     def _match_words(self, *words: str) -> bool:
         """Whether these words come next; they are read then."""
         for at, word in enumerate(words):
             place = self._index + at
-            if place >= len(self._tokens) or self._tokens[place].text.upper() != word:
-                return False
-            if self._tokens[place].token_type in (TokenType.IDENTIFIER, TokenType.STRING):
+            if place >= len(self._tokens) or not _is_word(self._tokens[place], word):
                 return False
         self._advance(len(words))
         return True

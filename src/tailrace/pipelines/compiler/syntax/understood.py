@@ -17,6 +17,7 @@ from tailrace.pipelines.compiler.binding.scope import Context
 from tailrace.pipelines.compiler.expressions.calls import unknown_function
 from tailrace.pipelines.compiler.syntax.match_recognize import (
     Definition,
+    Framed,
     Recognized,
     RowCall,
     RowPattern,
@@ -64,6 +65,9 @@ UNDERSTOOD: Mapping[type[exp.Expr], tuple[str, ...]] = {
     Recognized: (
         "this", "alias", "joins", "partition_by", "order", "measures", "rows", "skip", "skip_to",
         "pattern", "within", "subsets", "definitions",
+    ),
+    Framed: (
+        "measures", "end", "seek", "skip", "skip_to", "pattern", "subsets", "definitions",
     ),
     RowPattern: ("this",),
     Subset: ("this", "expressions"),
@@ -172,7 +176,7 @@ UNDERSTOOD: Mapping[type[exp.Expr], tuple[str, ...]] = {
         ("this",),
     ),
     # Window functions
-    exp.Window: ("this", "partition_by", "order", "spec", "over", "alias"),
+    exp.Window: ("this", "partition_by", "order", "spec", "over", "alias", "framed"),
     exp.WindowSpec: ("kind", "start", "start_side", "end", "end_side"),
     **dict.fromkeys((exp.Lag, exp.Lead), ("this", "offset", "default")),
     exp.NthValue: ("this", "offset"),

@@ -22,6 +22,7 @@ from tailrace.pipelines.engine.patterns.matcher import (
     Definition,
     Holder,
     Matcher,
+    Rows,
     Trail,
     Walk,
     Within,
@@ -55,11 +56,21 @@ class Skip:
 
 
 @dataclass(frozen=True, slots=True)
+class Frame:
+    """What a row of a window sees: itself and `end` rows behind it (None: all). `seek`: its match
+    is the first that begins there, else the one that begins at the row."""
+
+    end: int | None = None
+    seek: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Pattern:
     """The output is `shown` columns of the input, then the slots `measures` names.
 
-    `rows`: one, all (with empty matches), omit empty, unmatched. `sides`: how many rows before
-    and behind an attempt its conditions and measures may look.
+    `rows`: one, all (with empty matches), omit empty, unmatched, each (of a window: every row
+    with its own match in its `frame`). `sides`: how many rows before and behind an attempt its
+    conditions and measures may look.
     """
 
     partition: tuple[str, ...]
@@ -76,6 +87,7 @@ class Pattern:
     carried_types: tuple[pa.DataType, ...]
     shown: tuple[str, ...]
     schema: pa.Schema
+    frame: Frame | None = None
     kind: ClassVar[str] = "pattern"
     wakes: ClassVar[bool] = False
 
@@ -91,6 +103,10 @@ class Pattern:
         how = f"threads for {', '.join(threads)}" if threads else "an automaton"
         by_column = f", conditions by column: {', '.join(columns)}" if columns else ""
         by_column += f", once for each row: {', '.join(near)}" if near else ""
+        if self.frame is not None:
+            rows = "all rows" if self.frame.end is None else f"{self.frame.end} rows"
+            seek = ", the first one there" if self.frame.seek else ""
+            by_column += f"; a match per row, in it and {rows} behind it{seek}"
         return (
             f"pattern by ({', '.join(self.partition)}) order ({order}) of "
             f"{', '.join(names)} → {', '.join(self.schema.names)} by {how}{by_column}; "
@@ -143,7 +159,7 @@ class Pattern:
 @lru_cache(maxsize=64)
 def _machine(operator: Pattern) -> Machine:
     """What an operator needs to run; made once in a process."""
-    return Machine(operator)
+    return Machine(operator) if operator.frame is None else FramedMachine(operator, operator.frame)
 
 
 class Machine:
@@ -373,6 +389,84 @@ class Machine:
 
     def _values(self, match: Match, limit: int) -> Row:
         return tuple([measure(match, limit) for measure in self._measures])
+
+
+class _Behind:
+    """The rows of a partition from a place on, at most so many."""
+
+    __slots__ = ("_count", "_rows", "_start")
+
+    def __init__(self, rows: Partition, start: int, most: int | None) -> None:
+        self._rows, self._start = rows, start
+        self._count = len(rows) - start if most is None else min(most, len(rows) - start)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, at: int) -> Row:
+        return self._rows[self._start + at]
+
+
+class FramedMachine(Machine):
+    """Row patterns in windows: every row is shown once, with the match that is found for it in
+    its frame, whose rows are all that conditions and measures see. A row that a match before it
+    skips, or that has none, is shown without one; the first kind by the attempt that skips it."""
+
+    def __init__(self, operator: Pattern, frame: Frame) -> None:
+        Machine.__init__(self, operator)
+        self._most = None if frame.end is None else frame.end + 1
+        self._seek = frame.seek
+        # Where a row means the same in every frame that has it, attempts know of each other.
+        shifts = any(isinstance(slot, Navigation) and slot.shift for _, slot in operator.slots)
+        self._alike = frame.end is None and not shifts
+        empty = self._values(Match((), 0, [], 1), 0)
+        self._unmatched = tuple(
+            False if nothing is False else value
+            for nothing, value in zip(self._nothing, empty, strict=True)
+        )
+
+    def _held(self) -> Holder | None:
+        return None
+
+    def _attempt(
+        self, partition: Partition, at: int, number: int, covered: int, trail: Trail
+    ) -> tuple[Record, int]:
+        rows: Rows = partition if self._alike else _Behind(partition, at, self._most)
+        begin = at if self._alike else 0
+        trail = trail if self._alike else Trail()
+        reach, place = 0, begin
+        try:
+            while True:
+                found = self.matcher.attempt(rows, place, 1, trail)
+                far = len(rows) - begin if found.reach == END else place - begin + found.reach
+                ends = reach == END or (found.reach == END and not self._full(rows))
+                reach = END if ends else max(reach, far)
+                if found.taken is not None or not self._seek or place + 1 >= len(rows):
+                    break
+                place += 1
+            if self._seek and found.taken is None and not self._full(rows):
+                reach = END  # a match may begin at a row to come
+            following = at + 1
+            if found.taken:
+                following = max(following, self._next(at + place - begin, found))
+                if self.operator.skip.to == "next row":
+                    following = at + 1
+        except EvaluationError as error:
+            raise self._located(error, partition[at]) from error
+        values = self._unmatched
+        if found.taken is not None:
+            match = Match(rows, place, [self._variables[one] for one in found.taken], 1)
+            values = self._values(match, len(found.taken))
+        skipped = range(at + 1, min(following, len(partition)))
+        shown = [encode_row((*self._columns(partition[at]), *values))]
+        shown += [encode_row((*self._columns(partition[one]), *self._unmatched)) for one in skipped]
+        kind = 0 if found.taken is None else 2 if found.taken else 1
+        length = following - at if kind == 2 else 0
+        return Record(reach, kind, length, 0, tuple(shown)), following
+
+    def _full(self, rows: Rows) -> bool:
+        """Whether a frame ends before the partition may go on."""
+        return self._most is not None and len(rows) == self._most
 
 
 def sides_of(slots: tuple[Slot, ...], program: Program) -> tuple[int, int]:
