@@ -136,7 +136,7 @@ def test_verify_finds_what_does_not_fold(project: Project) -> None:
             "tailrace.version": b"7",
             "tailrace.meta": orjson.dumps({"id": "x/0", "command": "x"}),
         }
-        producer.send("accounts", key=b"b", value=b'{"amount":1}', headers=headers).result(10)
+        producer.send("accounts", key=b"b", value=b'{"amount":1}', headers=headers).result(60)
     found = told("verify", "accounts", status=1)
     assert "version 7" in found["differences"]["b"]  # type: ignore[index]
 

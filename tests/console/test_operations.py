@@ -131,7 +131,7 @@ def test_a_copy_is_compared_and_mended(console: Console, tmp_path: Path) -> None
     LogTicks(served.bootstrap).tick(1_000, NL=1, DE=2)
     assert console.client.get("/api/sinks").json()["sinks"][0]["name"] == "open_orders.sqlite"
     with opened_copy(served.project, served.bootstrap, "open_orders.sqlite") as opened:
-        opened.delivery.step(timeout=5.0)
+        opened.delivery.step(timeout=60.0)
     path = "/api/sinks/open_orders.sqlite/verify"
     assert console.client.post(path, json={}).json()["in_step"] is True
     with sqlite3.connect(served.project.directory / "copies.db") as database:

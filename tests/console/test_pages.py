@@ -281,7 +281,7 @@ def test_a_copy_is_compared_and_repaired_from_its_page(page: Page, site: Site) -
     served = site.console.served
     LogTicks(served.bootstrap).tick(NOW, NL=1, DE=2)
     with opened_copy(served.project, served.bootstrap, "open_orders.sqlite") as opened:
-        opened.delivery.step(timeout=5.0)
+        opened.delivery.step(timeout=60.0)
     letter = DeadLetter("open_orders.sqlite", "open_orders", 0, 7, {"country": "XX"}, {"error": "too odd"})  # fmt: skip
     produce(site, "open_orders.sqlite.dead", (b"k", letter.encode()))
     with sqlite3.connect(served.project.directory / "copies.db") as database:

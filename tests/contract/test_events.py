@@ -281,14 +281,14 @@ def test_foreign_records_are_counted_and_change_nothing(
         bank.execute(deposit, "a", amount=5)
         number = bank.partition_of("a")
     with log.producer() as producer:
-        producer.send(accounts.name, key=b"a", value=b"{}", partition=number).result(10)
-        producer.send(accounts.name, key=None, value=None, partition=number).result(10)
+        producer.send(accounts.name, key=b"a", value=b"{}", partition=number).result(60)
+        producer.send(accounts.name, key=None, value=None, partition=number).result(60)
     with accounts.open(log, index=tmp_path / "two") as bank:
         assert bank.execute(deposit, "a", amount=5).version == 2
         (own,) = [each for each in bank.owned() if each.number == number]
         assert own.index.stamp.foreign == 2
         with log.producer() as producer:  # while it is owned, too
-            producer.send(accounts.name, key=b"a", value=b"{}", partition=number).result(10)
+            producer.send(accounts.name, key=b"a", value=b"{}", partition=number).result(60)
         assert bank.execute(deposit, "a", amount=0).version == 3
         assert own.index.stamp.foreign == 3
         assert bank.state("a").value.balance == 10

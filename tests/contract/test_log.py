@@ -66,7 +66,7 @@ def test_records_come_back_as_they_were_sent(log: Log, name: str) -> None:
             producer.send(name, value=b""),
         ]  # fmt: skip
         producer.flush()
-        assert [future.result(10) for future in futures] == [(0, 0), (0, 1), (0, 2)]
+        assert [future.result(60) for future in futures] == [(0, 0), (0, 1), (0, 2)]
         first = futures[0].result()
         assert (first.topic, first.partition, first.offset, first.timestamp) == (name, 0, 0, 1000)
     records = list(log.read(name))
@@ -98,7 +98,7 @@ def test_a_program_may_bring_its_own_partitioner_and_serializers(log: Log, name:
         value_serializer=serializers.json,
         partitioner=lambda topic, key, value, count: count - 1,
     ) as producer:
-        delivery = producer.send(name, key="k", value={"n": 1}).result(10)
+        delivery = producer.send(name, key="k", value={"n": 1}).result(60)
         with pytest.raises(SerializationError):
             producer.send(name, key=b"bytes are not text", value=None)
     assert delivery.partition == 2
@@ -196,10 +196,10 @@ def test_reading_starts_where_it_is_told(log: Log, name: str) -> None:
 def test_following_gets_what_is_written_later(log: Log, name: str) -> None:
     log.create_topic(name, partitions=1)
     with log.producer(linger_ms=0) as producer:
-        producer.send(name, value=b"before").result(10)
+        producer.send(name, value=b"before").result(60)
         reader = log.read(name, follow=True)
         assert next(reader).value == b"before"
-        producer.send(name, value=b"after").result(10)
+        producer.send(name, value=b"after").result(60)
         assert next(reader).value == b"after"
         reader.close()  # type: ignore[attr-defined]
 

@@ -199,7 +199,7 @@ def test_leftovers_are_ended_but_never_a_stranger_with_the_same_id(tmp_path: Pat
         ]
         (tmp_path / "children.json").write_text(json.dumps(listed))
         assert end_leftovers(tmp_path / "children.json") == [left.pid]
-        assert left.wait(10) == -signal.SIGTERM
+        assert left.wait(60) == -signal.SIGTERM
         assert stranger.poll() is None
     finally:
         left.kill()

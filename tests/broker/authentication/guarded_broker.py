@@ -7,6 +7,7 @@ from pathlib import Path
 
 from servers.certificates import Authority, Issued
 from tailrace.broker.embedded import BrokerThread
+from tailrace.clock import SYSTEM, Clock
 from tailrace.security import LogAddress, make_security
 from tailrace.testing.wire_client import WireClient
 from tailrace.wire.apis import ApiKey
@@ -21,7 +22,7 @@ JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 class Guarded:
     """A broker that asks everybody who they are, but on its PLAINTEXT listener."""
 
-    def __init__(self, directory: Path, **more: str) -> None:
+    def __init__(self, directory: Path, *, clock: Clock = SYSTEM, **more: str) -> None:
         self.authority = Authority()
         self.server = self.authority.issue("broker")
         self.keystore, self.truststore = directory / "broker.pem", directory / "ca.pem"
@@ -40,7 +41,7 @@ class Guarded:
             "connection.failed.authentication.delay.ms": "20",
             **more,
         }
-        self.thread = BrokerThread(directory / "log", settings=settings, durable=False)
+        self.thread = BrokerThread(directory / "log", settings=settings, clock=clock, durable=False)
         self.broker = self.thread.broker
         self.ports = {
             each.endpoint.name: each.endpoint.port for each in self.broker.listener.acceptors
