@@ -32,6 +32,7 @@ import pytest
 
 FAST = "not clients and not crash and not cluster and not thorough"
 GROUPS = (  # the longest first
+    ("tests/pipelines/compiler", "tests/pipelines/engine", "tests/pipelines/judged_by_spark"),
     ("tests/pipelines",),
     ("tests/sources", "tests/sinks", "tests/contract"),
     ("tests/broker",),
