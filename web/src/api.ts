@@ -16,6 +16,8 @@ import type {
   Letters,
   LogRecord,
   Me,
+  ConnectorAbout,
+  ConnectorRow,
   MirrorAbout,
   Moves,
   PartitionPlace,
@@ -178,6 +180,10 @@ export const sinks = () => call<{ sinks: Sink[] }>("api/sinks");
 export const verify = (name: string, repair: boolean) => call<Verification>(`api/sinks/${at(name)}/verify`, { repair });
 export const subjects = () => call<{ registry: string | null; subjects: string[] }>("api/subjects");
 export const subject = (name: string, before: number | null, after: number | null) => call<SubjectAbout>(`api/subjects/${at(name)}${before && after ? `?before=${before}&after=${after}` : ""}`);
+export const connectors = () => call<{ worker: string | null; connectors: ConnectorRow[] }>("api/connectors");
+export const connector = (name: string) => call<ConnectorAbout>(`api/connectors/${at(name)}`);
+export const operateConnector = (name: string, act: string) => call<{ asked: string }>(`api/connectors/${at(name)}/${act}`, {});
+export const restartTask = (name: string, task: number) => call<{ task: number }>(`api/connectors/${at(name)}/tasks/${task}/restart`, {});
 export const mirrors = () => call<{ mirrors: MirrorAbout[] }>("api/mirrors");
 export const mirror = (name: string) => call<MirrorAbout>(`api/mirrors/${at(name)}`);
 export const failOver = (name: string, start: string, execute: boolean) => call<FailOver>(`api/mirrors/${at(name)}/fail-over`, { start, execute });

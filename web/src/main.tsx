@@ -10,6 +10,7 @@ import { connect, connected, live, locked, loginAt, me, route } from "./live";
 import { Empty } from "./parts/common";
 import { Broker } from "./pages/broker";
 import { Cluster } from "./pages/cluster";
+import { ConnectorPage, Connectors } from "./pages/connectors";
 import { EventPage, Events } from "./pages/events";
 import { GroupPage, Groups } from "./pages/groups";
 import { MirrorPage, Mirrors } from "./pages/mirrors";
@@ -38,11 +39,12 @@ const PAGES = [
   ["/events", "Events"],
   ["/cluster", "Cluster"],
   ["/mirrors", "Mirrors"],
+  ["/connectors", "Connectors"],
   ["/alarms", "Alarms"],
 ] as const;
 
 /** Pages whose links appear where the project declares something for them. */
-const OPTIONAL = ["patterns", "percolations", "events", "mirrors"];
+const OPTIONAL = ["patterns", "percolations", "events", "mirrors", "connectors"];
 
 /** What the navigation shows, and so what the number keys go to. */
 const shown = computed(() =>
@@ -83,6 +85,8 @@ function Page() {
       return name ? <SinkPage name={name} key={name} /> : <Sinks />;
     case "mirrors":
       return name ? <MirrorPage name={name} key={name} /> : <Mirrors />;
+    case "connectors":
+      return name ? <ConnectorPage name={name} key={name} /> : <Connectors />;
     case "schemas":
       return name ? <SubjectPage name={name} key={name} /> : <><Schemas /><Subjects /></>;
     case "parts":

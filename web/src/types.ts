@@ -112,6 +112,27 @@ export interface SubjectAbout {
   lines: string[];
 }
 
+/** A connector as `GET /api/connectors` lists it. */
+export interface ConnectorRow {
+  name: string;
+  type: string;
+  class: string;
+  state: string;
+  running: number;
+  count: number;
+  failed: number;
+  trace: string | null;
+}
+
+/** One connector as `GET /api/connectors/NAME` tells it. */
+export interface ConnectorAbout extends ConnectorRow {
+  config: Record<string, string>;
+  tasks: { id: number; state: string; worker_id: string; trace?: string }[];
+  worker: string;
+  offsets: { partition: Record<string, unknown>; offset: Record<string, unknown> | null }[];
+  topics: string[];
+}
+
 /** A mirror as `GET /api/mirrors/NAME` tells it. */
 export interface MirrorAbout {
   name: string;

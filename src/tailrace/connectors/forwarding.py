@@ -17,14 +17,15 @@ def send(
     body: bytes,
     headers: Mapping[str, str],
     trust: ssl.SSLContext | None = None,
+    seconds: float = SECONDS,
 ) -> tuple[int, bytes, Mapping[str, str]]:
     """Status, body and headers of the answer. Raises OSError."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     connection = (
-        http.client.HTTPSConnection(host, parts.port, timeout=SECONDS, context=trust)
+        http.client.HTTPSConnection(host, parts.port, timeout=seconds, context=trust)
         if parts.scheme == "https"
-        else http.client.HTTPConnection(host, parts.port, timeout=SECONDS)
+        else http.client.HTTPConnection(host, parts.port, timeout=seconds)
     )
     try:
         connection.request(method, path, body, {"Content-Type": "application/json", **headers})

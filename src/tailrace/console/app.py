@@ -25,10 +25,12 @@ from starlette.exceptions import HTTPException
 from tailrace import __version__
 from tailrace.client.errors import ClientError, RequestError, UnknownTopicError
 from tailrace.config import parse_duration
+from tailrace.connectors.errors import ConnectorError
 from tailrace.console.answering import ANSWER_BYTES, encode
 from tailrace.console.cluster import add_cluster
 from tailrace.console.cluster_watch import ClusterWatch
 from tailrace.console.conditions import Condition, compile_condition
+from tailrace.console.connectors import add_connectors
 from tailrace.console.demo import Shop, add_demo, is_demo
 from tailrace.console.errors import (
     ConditionTimeoutError,
@@ -109,6 +111,7 @@ _STATUS: dict[type[TailraceError], int] = {
     ClientError: 503,
     SinkError: 409,
     MirrorError: 409,
+    ConnectorError: 409,
     PipelineError: 409,
     PositionTimeoutError: 504,
     QueryTimeoutError: 504,
@@ -215,6 +218,7 @@ def create_app(served: Served) -> FastAPI:
     add_cluster(app, served, Json)
     add_mirrors(app, served, Json)
     add_subjects(app, served, Json)
+    add_connectors(app, served, Json)
     if is_demo():
         shop = add_demo(app, served, Json)
     _add_page(app)
@@ -263,6 +267,7 @@ def _add_project(app: FastAPI, served: Served, live: Live) -> None:
             "percolations": project.percolations,
             "events": project.events,
             "mirrors": project.mirrors,
+            "connectors": project.settings.connect.listen,
         }
         pages = [name for name, declared in optional.items() if declared]
         return Json({**project_graph.build(project).as_dict(), "pages": pages})
