@@ -106,7 +106,7 @@ def _ask(chosen: ConnectSettings, method: str, path: str) -> Any:
         headers["Authorization"] = f"Basic {coded}"
     try:
         status, body, _ = send(url, method, path, b"", headers, _trust(chosen), TIMEOUT)
-        found = orjson.loads(body) if body else None
+        found: Any = orjson.loads(body) if body else {}
     except (OSError, ValueError) as error:
         raise ConnectorError(
             "the worker for connectors does not answer",
