@@ -3,7 +3,9 @@ their money back and move house. Some do it on phones whose clocks are wrong; on
 
     SHOP_DSN=… [SHOP_LOG=HOST:PORT] python people.py [CHANGES_A_SECOND]
 
-With SHOP_LOG they also earn points when they pay, and spend them: commands to `points`.
+With SHOP_LOG they also earn points when they pay, spend them, and claim seats in the workshop:
+commands to `points` and `workshop`. They review what they bought and the carrier reports parcels:
+calls of `callers.py`.
 A day takes ten minutes here. Each step is one database transaction, as an application
 would do it; steps of many visits are mixed, as they are in life.
 """
@@ -19,8 +21,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
+
+if TYPE_CHECKING:
+    from callers import Outside
 
 COUNTRIES = {"NL": "Delft", "DE": "Kiel", "FR": "Lille", "ES": "Vigo", "IT": "Bari", "SE": "Umeå"}
 NAMES = ["Ada", "Bob", "Cleo", "Dan", "Eve", "Finn", "Gita", "Hugo", "Ines", "Jan", "Kim", "Lena"]
@@ -35,7 +41,8 @@ Cursor = psycopg.Cursor
 Step = Callable[[Cursor], int]
 """One transaction; how many rows it changed."""
 Decision = tuple[str, int, int, int]
-"""What a customer wants: earn or spend, who, how many points, for which order."""
+"""What a customer wants: earn or spend, who, how many points, for which order; or a seat."""
+WATCHES = [("ben", "broken OR late"), ("ines", "neighbour"), ("omar", "stars:<2"), ("zoe", "colour AND wrong")]
 
 
 def furnish(connection: psycopg.Connection) -> None:
@@ -52,6 +59,7 @@ def furnish(connection: psycopg.Connection) -> None:
             cursor.execute("INSERT INTO tax_rates VALUES (%s, 0.2)", (country,))
         for _ in range(CUSTOMERS):
             join(cursor, dice)
+        cursor.executemany("INSERT INTO watches (owner, query) VALUES (%s, %s)", WATCHES)
 
 
 def join(cursor: Cursor, dice: random.Random) -> int:
@@ -71,6 +79,7 @@ class Shop:
     def __init__(self, customers: int, dice: random.Random) -> None:
         self.customers = customers
         self.dice = dice
+        self.outside: "Outside | None" = None
         self.paid: deque[int] = deque(maxlen=500)
         self.decisions: queue.Queue[Decision] = queue.Queue(1000)
         # A wrong clock stays wrong: by minutes, or by a whole time zone.
@@ -103,10 +112,14 @@ class Shop:
         if dice.random() < 0.7:
             yield self.order(person, bought)
         if bought and dice.random() < 0.9:
+            begun = time.monotonic()
             yield self.pay(person, *bought[0])
             self.decide(("earn", person, max(1, round(float(bought[0][1]))), bought[0][0]))
+            self.tell(bought[0][0], time.monotonic() - begun)
         if bought and dice.random() < 0.2:
             self.decide(("spend", person, dice.choice([50, 100, 500]), 0))
+        if bought and dice.random() < 0.1:
+            self.decide(("seat", person, 0, 0))
         if dice.random() < 0.05 and self.paid:
             yield self.refund(self.paid.popleft())
         if dice.random() < 0.05:
@@ -128,6 +141,15 @@ class Shop:
     def decide(self, decision: Decision) -> None:
         if not self.decisions.full():  # nobody waits at a till that is closed
             self.decisions.put(decision)
+
+    def tell(self, order: int, seconds: float) -> None:
+        """What others report of an order that is paid: the till, the carrier, the customer."""
+        if self.outside is None:
+            return
+        self.outside.measure(f"checkout:{seconds * 1000:.0f}|ms")
+        self.outside.parcel(order, self.dice.choice(["sent", "sent", "delivered", "lost"]))
+        if self.dice.random() < 0.5:
+            self.outside.review(self.dice.randint(1, PRODUCTS))
 
     # --- steps ---------------------------------------------------------------------------
 
@@ -236,21 +258,31 @@ class Shop:
         return 1
 
 
-def decide(log: str, wanted: "queue.Queue[Decision]") -> None:
-    """Give the customers' commands to whoever owns their points; for good."""
-    sys.path.insert(0, str(Path(__file__).parent / "pipelines"))
-    import points
+def decide(log: str, wanted: "queue.Queue[Decision]", dice: random.Random) -> None:
+    """Give the customers' commands to the owners of their points and seats; for good."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    from pipelines import points, workshop
 
     import tailrace as tr
 
-    with points.points.open(tr.connect(log), owns=False) as book:
+    connected = tr.connect(log)
+    with (
+        points.points.open(connected, owns=False) as book,
+        workshop.workshop.open(connected, owns=False) as seats,
+    ):
         while True:
             kind, person, number, order = wanted.get()
+            customer = f"customer-{person}"
             try:
                 if kind == "earn":
-                    book.execute(points.earn, f"customer-{person}", gained=number, order=order, id=f"order-{order}")  # fmt: skip
+                    book.execute(points.earn, customer, gained=number, order=order, id=f"order-{order}")  # fmt: skip
+                elif kind == "spend":
+                    book.execute(points.spend, customer, used=number)
                 else:
-                    book.execute(points.spend, f"customer-{person}", used=number)
+                    evening = datetime.now(UTC).strftime("evening %H:") + f"{datetime.now(UTC).minute // 2 * 2:02}"
+                    claim = seats.claim(evening, holder=customer, wait=True)
+                    if claim.status == "claimed" and dice.random() < 0.7:
+                        seats.confirm(evening, holder=customer)  # the others run out in a minute
             except tr.TailraceError:
                 continue  # too few points; or the log was killed, and people leave the till
 
@@ -267,7 +299,11 @@ def live(dsn: str, changes_a_second: float) -> None:
         counted = connection.execute("SELECT coalesce(max(id), 1) FROM customers").fetchone()
         shop = Shop(counted[0] if counted else 1, dice)
         if log := os.environ.get("SHOP_LOG"):
-            threading.Thread(target=decide, args=(log, shop.decisions), daemon=True).start()
+            threading.Thread(target=decide, args=(log, shop.decisions, dice), daemon=True).start()
+            from callers import Outside
+
+            shop.outside = Outside(dice)
+            threading.Thread(target=shop.outside.run, daemon=True).start()
         inside: list[Iterator[Step]] = []
         due = begun = time.monotonic()
         while True:

@@ -45,7 +45,7 @@ CREATE TABLE payments (
     amount   numeric(12,2) NOT NULL,
     paid_at  timestamptz NOT NULL DEFAULT now()
 );
--- What devices tell of themselves: two times by their own clock, one by ours.
+-- What devices report: two times by their own clock, one by ours.
 CREATE TABLE page_views (
     id          bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
     customer_id bigint NOT NULL,
@@ -54,5 +54,11 @@ CREATE TABLE page_views (
     happened_at timestamptz NOT NULL,
     sent_at     timestamptz NOT NULL,
     received_at timestamptz NOT NULL DEFAULT now()
+);
+-- What staff want to hear of: searches that reviews are matched against.
+CREATE TABLE watches (
+    id    bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    owner text NOT NULL,
+    query text NOT NULL
 );
 CREATE INDEX ON payments (order_id);

@@ -30,6 +30,7 @@ shop = sources.Postgres(
         "clicks",
         "page_views",
         "tax_rates",
+        "watches",
     ],
     # Streams read facts, not rows, and as-of joins need every version: these are kept.
     history={"payments": "90 days", "tax_rates": "forever"},

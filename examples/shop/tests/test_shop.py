@@ -3,6 +3,10 @@
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+import tailrace as tr
+from tailrace.facts.reservations import Claimed, Confirmed, Queued, Released
+
+PRODUCTS = "id BIGINT, name STRING, description STRING, price DECIMAL(10,2), stock INT"
 PAGE_VIEWS = (
     "id BIGINT, customer_id BIGINT, device STRING, path STRING, happened_at TIMESTAMP,"
     " sent_at TIMESTAMP, received_at TIMESTAMP"
@@ -93,3 +97,41 @@ def test_a_page_seen_on_a_phone_with_a_wrong_clock_counts_when_it_was_seen(
     [row] = shop.rows("visits_per_minute")
     assert (row["minute"].hour, row["minute"].minute) == (12, 37)
     assert (row["visits"], row["wrong_clocks"]) == (1, 1)
+
+
+def test_a_review_reaches_the_rating_and_the_searches_that_staff_stored(tailrace_project) -> None:
+    shop = tailrace_project.tables({"shop.products": PRODUCTS})
+    shop.upsert("shop.products", {"id": 1, "name": "red lamp"})
+    for stars, text in ((5, "lovely"), (2, "broken on arrival")):
+        shop.upsert("reviews", {"product_id": 1, "stars": stars, "text": text})
+    shop.upsert("carrier", {"order_id": 1, "status": "sent"})
+    shop.tick()
+    assert shop.rows("ratings") == [{"name": "red lamp", "reviews": 2, "stars": 3.5}]
+    assert shop.rows("parcels_by_status") == [{"status": "sent", "parcels": 1}]
+
+    noticed = tailrace_project.queries("noticed", queries="id BIGINT, owner STRING, query STRING")
+    noticed.put({"id": 1, "owner": "ben", "query": "broken OR late"})
+    noticed.put({"id": 2, "owner": "omar", "query": "stars:<2"})
+    matches = noticed.tick(
+        [
+            {"product_id": 1, "stars": 2, "text": "broken on arrival"},
+            {"product_id": 1, "stars": 1, "text": "came late"},
+        ]
+    )
+    assert sorted((one["owner"], one["event"]["stars"]) for one in matches) == [
+        ("ben", 1), ("ben", 2), ("omar", 1),
+    ]  # fmt: skip
+
+
+def test_a_confirmed_seat_earns_points_and_a_free_one_goes_to_the_next(tailrace_project) -> None:
+    project = tailrace_project.project
+    confirmed = Confirmed("customer-7")
+    project.reactions["thanks"].given(confirmed, stream="evening").sends(
+        tr.send("earn", "customer-7", on=project.events["points"], gained=25, order=0)
+    )
+    six = datetime(2026, 11, 16, 18, 0, tzinfo=UTC)
+    held = [Claimed(f"customer-{n}", six + timedelta(minutes=1)) for n in range(3)]
+    line = project.events["workshop"].given(*held, Queued("customer-9"))
+    line.when("release", holder="customer-1", at=six).then(
+        Released("customer-1"), Claimed("customer-9", six + timedelta(minutes=1))
+    )

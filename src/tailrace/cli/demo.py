@@ -13,9 +13,11 @@ import importlib.util
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import tomllib
 import types
 import webbrowser
 from collections.abc import Iterator
@@ -29,7 +31,8 @@ import orjson
 from tailrace.cli.output import tell
 from tailrace.cli.up import FillWait
 from tailrace.clock import SYSTEM
-from tailrace.errors import ComponentMissingError
+from tailrace.config import parse_address
+from tailrace.errors import ComponentMissingError, PortInUseError
 from tailrace.modes import make_private
 from tailrace.node.processes import end_leftovers, end_with_parent
 
@@ -116,12 +119,19 @@ def _run(
         console = _free(CONSOLE)
         if console != CONSOLE:
             say(f"{CONSOLE} is taken: the console takes another port")
-    project = plan(directory, flags={"log.listen": listen, "console.listen": console})
+    flags = {"log.listen": listen, "console.listen": console}
+    registry = _use_free_ports(directory)
+    if registry:
+        flags["registry.listen"] = registry
+    project = plan(directory, flags=flags)
+    standby = stack.enter_context(_standby(directory, project.settings.clusters.get(STANDBY)))
     show = tell if verbose else _errors_only
     supervisor = stack.enter_context(Supervisor(project, echo=show))
     say("starting the log, capture, Spark, views, sinks and the console")
     supervisor.start()
     say(f"log      {supervisor.address}  (any Kafka client)")
+    if standby:
+        say(f"standby  {standby}  (a mirror keeps some topics there)")
     stack.enter_context(_people(directory, dsn, rate, supervisor.address))
     address, token = "", None
     ready_at: float | None = None
@@ -166,8 +176,23 @@ def _ways_on(directory: Path, *, kept: bool) -> Iterator[str]:
     yield f"project  {directory}"
     yield f'ask it   tailrace sql "SELECT * FROM open_orders" --project {directory}'
     yield f"look     tailrace status --project {directory}"
+    yield from _tour(directory)
     end = "everything stays there" if kept else "the directory goes with it"
     yield f"stop     Ctrl-C; {end}"
+
+
+def _tour(directory: Path) -> Iterator[str]:
+    """One command for each thing that runs beside views and sinks, as far as this shop has it."""
+    known = {path.stem for path in (directory / "pipelines").glob("*.py")}
+    if "outside" in known:
+        web = os.environ.get("SHOP_WEB", "")
+        yield "try      " + " ".join(
+            ["curl", f"http://{web}/topics/reviews", "-H 'Content-Type: application/vnd.kafka.json.v2+json'"]
+            + ["-d", """'{"records":[{"value":{"product_id":1,"stars":1,"text":"broken"}}]}'"""]
+        )  # fmt: skip
+        yield f"         tailrace percolate list --project {directory}"
+    if "workshop" in known:
+        yield f"         tailrace events reactions --project {directory}"
 
 
 def is_over(elapsed: float, seconds: float, *, ready: bool) -> bool:
@@ -333,6 +358,55 @@ def _cache(directory: Path) -> Iterator[str | None]:
         finally:
             process.terminate()
             process.wait()
+
+
+EDGES = {
+    "SHOP_WEB": ("127.0.0.1:9101", socket.SOCK_STREAM),
+    "SHOP_CARRIER": ("127.0.0.1:9102", socket.SOCK_STREAM),
+    "SHOP_METRICS": ("127.0.0.1:9103", socket.SOCK_DGRAM),
+}
+STANDBY = "standby"
+
+
+def _use_free_ports(directory: Path) -> str | None:
+    """Where edges, the registry and the second log listen: where the shop's files say, or at
+    other ports if those are taken. The registry's address, if there is one."""
+    for name, (address, kind) in EDGES.items():
+        os.environ.setdefault(name, _open_port(address, kind))
+    path = directory / "tailrace.toml"
+    text = path.read_text(encoding="utf-8")
+    table = tomllib.loads(text)
+    address = table.get("clusters", {}).get(STANDBY, {}).get("bootstrap")
+    if address and _open_port(address) != address:
+        path.write_text(text.replace(f'"{address}"', f'"{_open_port(address)}"'), encoding="utf-8")
+    registry = table.get("registry", {}).get("listen")
+    return _open_port(registry) if registry else None
+
+
+def _open_port(address: str, kind: socket.SocketKind = socket.SOCK_STREAM) -> str:
+    """The address, or the same with a port that is free if somebody has it."""
+    host, port = parse_address(address)
+    for wanted in (port, 0):
+        with socket.socket(socket.AF_INET, kind) as probe, suppress(OSError):
+            probe.bind((host, wanted))
+            return f"{host}:{probe.getsockname()[1]}"
+    raise PortInUseError(f"no port is free on {host}")
+
+
+@contextmanager
+def _standby(directory: Path, address: str | None) -> Iterator[str | None]:
+    """The second log, which the shop's mirror writes to; none if its files name none."""
+    if address is None:
+        yield None
+        return
+    home = directory / ".tailrace" / STANDBY
+    make_private(home)
+    command = [sys.executable, "-m", "tailrace", "broker", "start", "--data", str(home), "--listen", address]  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=end_with_parent()) as process:  # fmt: skip
+        try:
+            yield address
+        finally:
+            process.terminate()
 
 
 @contextmanager
