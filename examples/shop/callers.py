@@ -42,7 +42,9 @@ class Outside:
         body = json.dumps({"order_id": order, "status": status}).encode()
         number, at = f"msg_{uuid.uuid4().hex}", str(int(time.time()))
         secret = os.environ.get("SHOP_CARRIER_SECRET", SECRET).removeprefix("whsec_")
-        signed = hmac.new(base64.b64decode(secret), f"{number}.{at}.".encode() + body, hashlib.sha256)
+        signed = hmac.new(
+            base64.b64decode(secret), f"{number}.{at}.".encode() + body, hashlib.sha256
+        )
         signature = f"v1,{base64.b64encode(signed.digest()).decode()}"
         headers = {
             "Content-Type": "application/json",

@@ -42,7 +42,12 @@ Step = Callable[[Cursor], int]
 """One transaction; how many rows it changed."""
 Decision = tuple[str, int, int, int]
 """What a customer wants: earn or spend, who, how many points, for which order; or a seat."""
-WATCHES = [("ben", "broken OR late"), ("ines", "neighbour"), ("omar", "stars:<2"), ("zoe", "colour AND wrong")]
+WATCHES = [
+    ("ben", "broken OR late"),
+    ("ines", "neighbour"),
+    ("omar", "stars:<2"),
+    ("zoe", "colour AND wrong"),
+]
 
 
 def furnish(connection: psycopg.Connection) -> None:
@@ -79,7 +84,7 @@ class Shop:
     def __init__(self, customers: int, dice: random.Random) -> None:
         self.customers = customers
         self.dice = dice
-        self.outside: "Outside | None" = None
+        self.outside: Outside | None = None
         self.paid: deque[int] = deque(maxlen=500)
         self.decisions: queue.Queue[Decision] = queue.Queue(1000)
         # A wrong clock stays wrong: by minutes, or by a whole time zone.
@@ -261,9 +266,8 @@ class Shop:
 def decide(log: str, wanted: "queue.Queue[Decision]", dice: random.Random) -> None:
     """Give the customers' commands to the owners of their points and seats; for good."""
     sys.path.insert(0, str(Path(__file__).parent))
-    from pipelines import points, workshop
-
     import tailrace as tr
+    from pipelines import points, workshop
 
     connected = tr.connect(log)
     with (
@@ -279,7 +283,10 @@ def decide(log: str, wanted: "queue.Queue[Decision]", dice: random.Random) -> No
                 elif kind == "spend":
                     book.execute(points.spend, customer, used=number)
                 else:
-                    evening = datetime.now(UTC).strftime("evening %H:") + f"{datetime.now(UTC).minute // 2 * 2:02}"
+                    evening = (
+                        datetime.now(UTC).strftime("evening %H:")
+                        + f"{datetime.now(UTC).minute // 2 * 2:02}"
+                    )
                     claim = seats.claim(evening, holder=customer, wait=True)
                     if claim.status == "claimed" and dice.random() < 0.7:
                         seats.confirm(evening, holder=customer)  # the others run out in a minute

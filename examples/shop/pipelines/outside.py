@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-from pipelines.shop import shop
-
 import tailrace as tr
+from pipelines.shop import shop
 from tailrace import sources
 
 # Addresses are plain text, so that the file says where each edge listens; the demo chooses others

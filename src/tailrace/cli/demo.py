@@ -186,10 +186,9 @@ def _tour(directory: Path) -> Iterator[str]:
     known = {path.stem for path in (directory / "pipelines").glob("*.py")}
     if "outside" in known:
         web = os.environ.get("SHOP_WEB", "")
-        yield "try      " + " ".join(
-            ["curl", f"http://{web}/topics/reviews", "-H 'Content-Type: application/vnd.kafka.json.v2+json'"]
-            + ["-d", """'{"records":[{"value":{"product_id":1,"stars":1,"text":"broken"}}]}'"""]
-        )  # fmt: skip
+        kind = "-H 'Content-Type: application/vnd.kafka.json.v2+json'"
+        value = '{"records":[{"value":{"product_id":1,"stars":1,"text":"broken"}}]}'
+        yield f"try      curl http://{web}/topics/reviews {kind} -d '{value}'"
         yield f"         tailrace percolate list --project {directory}"
     if "workshop" in known:
         yield f"         tailrace events reactions --project {directory}"

@@ -14,6 +14,7 @@ fact, in one batch of the topic `<name>.reactions`, and then carried out: see `r
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -168,6 +169,15 @@ class Reaction:
 
     def mistakes(self) -> Iterator[EventsDeclarationError]:
         """What can be known to be wrong without running."""
+        try:
+            inspect.signature(self.function).bind(None, None)
+        except TypeError:
+            takes = ", ".join(inspect.signature(self.function).parameters) or "nothing"
+            yield EventsDeclarationError(
+                f"the function of the reaction {self.name!r} takes {takes}",
+                detail=f"declared at {self.declared_at}",
+                hint=f"it is given the state and the fact: def {self.__name__}(state, fact)",
+            )
         if self.state is None:
             return
         if self.fold is None:

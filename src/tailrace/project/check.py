@@ -39,6 +39,7 @@ from tailrace.sinks import declare as sinks
 from tailrace.sinks.errors import SinkDeclarationError
 from tailrace.sinks.registry import Copy
 from tailrace.sources.declare import MOST_PARTITIONS, Source, for_table, patterns
+from tailrace.sources.edges.declare import HTTP, StatsD, Webhook
 from tailrace.sources.errors import SourceDeclarationError, TableMissingError
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def check(
     for edge in project.edges.values():
         error = wrong.get(("edge", edge.name))
         yield Checked(f"edge {edge.name}", "" if error else f"{edge.kind} on {edge.listen}", error)
+    yield from _same_addresses(project)
     for plan in project.mirrors.values():
         yield _look(f"mirror {plan.name}", mirrors.look, project, plan, connect)
     for declared in project.events.values():
@@ -92,6 +94,14 @@ def check(
         if topology.error is None or topology.error.message not in known:  # else told below
             yield topology
     yield from _patterns(project, told)
+    for percolation in project.percolations.values():
+        found = (
+            f"{_read_by(percolation.input)} against the queries of {_read_by(percolation.queries)}"
+        )
+        yield Checked(f"percolation {percolation.name}", found)
+    for stream in project.streams.values():
+        found = f"{', '.join(map(_read_by, stream.inputs))} → {stream.topic}, in PySpark"
+        yield Checked(f"stream {stream.name}", found)
     for source in project.sources.values():
         error = wrong.get(("source", source.name))
         if error is None and not connect:
@@ -120,6 +130,38 @@ def check(
             yield from _compiled(project, tables, told, ask)
     if ask and not project.views:
         yield from subjects.look(project, None)
+
+
+def _read_by(given: object) -> str:
+    return str(getattr(given, "topic", None) or getattr(given, "name", given))
+
+
+def _same_addresses(project: Project) -> Iterator[Checked]:
+    """Edges that listen where another part does; the second to start would find the port taken."""
+    settings = project.settings
+    taken: dict[tuple[str, int, bool], str] = {}
+    own = [("the console", settings.console.listen), ("the registry", settings.registry.listen),
+           ("the connect worker", settings.connect.listen)]  # fmt: skip
+    if settings.log.bootstrap is None:
+        own.append(("the log", settings.log.listen))
+    listening = [(name, address, False) for name, address in own if address]
+    # Others receive datagrams of a group, or have addresses of a form of their own.
+    listening += [
+        (f"edge {edge.name}", edge.listen, isinstance(edge, StatsD))
+        for edge in project.edges.values()
+        if isinstance(edge, HTTP | StatsD | Webhook)
+    ]
+    for name, address, datagrams in listening:
+        host, port = parse_address(address)
+        place = ("127.0.0.1" if is_loopback(host) else host, port, datagrams)
+        other = taken.setdefault(place, name)
+        if port and other != name:
+            error = SourceDeclarationError(
+                f"{name} and {other} both listen on {address}",
+                detail=f"declared at {project.places.get(name, 'tailrace.toml')}",
+                hint="give one of them another port",
+            )
+            yield Checked(name, error=error)
 
 
 def _registered(
@@ -353,6 +395,7 @@ def _connected(
             with contextlib.chdir(project.directory):  # relative paths are the project's
                 found = describe(source)
         except TailraceError as error:
+            _tell_declared(error, project.places[source.name])
             yield Checked(f"source {source.name}", error=error)
             return
         tables += [described_table(orjson.loads(table.record("")[1])) for table in found]

@@ -310,11 +310,11 @@ def _user_error(error: BaseException, path: Path, home: Path) -> UserFileError:
     return UserFileError(
         f"{_shown(path, home)} cannot be imported",
         detail=f"{place}: {line}\n{type(error).__name__}: {error}",
-        hint=_way_out(error),
+        hint=_way_out(error, home),
     )
 
 
-def _way_out(error: BaseException) -> str:
+def _way_out(error: BaseException, home: Path) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     if frames and "/pyspark/" in frames[-1].filename:
         return (
@@ -324,6 +324,8 @@ def _way_out(error: BaseException) -> str:
     match error:
         case SyntaxError():
             return "correct the line; the mistake may be in the one before"
+        case ModuleNotFoundError(name=str(name)) if (home / FOLDER / f"{name}.py").exists():
+            return f"files of a project import each other from their folder: `from {FOLDER}.{name} import …`"
         case ModuleNotFoundError():
             return f"install {error.name!r} where tailrace runs, or correct the import"
         case TypeError():

@@ -116,7 +116,7 @@ class _Table(Declaration):
     schema_change: SchemaChange = "add"
 
     def _check(self) -> None:
-        _need(self.table, f"a {self.kind} sink needs table=")
+        _need(self.table, f"a {self.kind} sink needs table=", 'the name of the table, such as table="reporting.orders"')  # fmt: skip
         _check_change(self.schema_change)
 
     @property
@@ -199,10 +199,18 @@ class Redis(Declaration):
     batch_rows: int = field(default=2_000, kw_only=True)
 
     def _check(self) -> None:
-        _need(self.prefix, "a redis sink needs prefix=")
+        _need(self.prefix, "a redis sink needs prefix=", 'keys begin with it: prefix="customer"')
         _need_address(self.url, ("redis", "rediss", "unix"), "redis://user:password@host:6379/0")
-        _need(self.format in ("hash", "json", "string"), f"unknown format {self.format!r}")
-        _need(self.mode in ("update", "invalidate"), f"unknown mode {self.mode!r}")
+        _need(
+            self.format in ("hash", "json", "string"),
+            f"unknown format {self.format!r}",
+            "one of hash, json, string",
+        )
+        _need(
+            self.mode in ("update", "invalidate"),
+            f"unknown mode {self.mode!r}",
+            "update or invalidate",
+        )
 
     @property
     def place(self) -> str:
@@ -285,7 +293,9 @@ class Delta(Declaration):
     partition_by: tuple[str, ...] = ()
 
     def _check(self) -> None:
-        _need(self.mode in ("current", "history"), f"unknown mode {self.mode!r}")
+        _need(
+            self.mode in ("current", "history"), f"unknown mode {self.mode!r}", "current or history"
+        )
         _need_place(self.path, "path")
         twice = len(set(self.partition_by)) < len(self.partition_by)
         _need(not twice, "partition_by= names a column twice")
@@ -304,7 +314,9 @@ class Parquet(Declaration):
     mode: Literal["current", "history"] = "history"
 
     def _check(self) -> None:
-        _need(self.mode in ("current", "history"), f"unknown mode {self.mode!r}")
+        _need(
+            self.mode in ("current", "history"), f"unknown mode {self.mode!r}", "current or history"
+        )
         _need_place(self.path, "path")
 
     @property

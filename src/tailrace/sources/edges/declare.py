@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from pathlib import Path
 from typing import ClassVar, TypeAlias
@@ -347,7 +347,9 @@ def _hidden(value: Hidden) -> Hidden:
 def _check(edge: Webhook | HTTP | StatsD | Multicast | ZeroMQ) -> None:
     wrong = misfit_field(f"{type(edge).__name__}({edge.name!r})", edge)
     if wrong is not None:
-        raise SourceDeclarationError(wrong)
+        variable = next((one.name for one in _given(edge) if isinstance(one, EnvironmentValue)), "")
+        hint = f'read it when the file is loaded: os.environ["{variable}"]' if variable else ""
+        raise SourceDeclarationError(wrong, hint=hint)
     if not _NAME.fullmatch(edge.name):
         raise _wrong(edge.name, "the name is no name of a topic", "letters, digits, . _ and -")
     try:
@@ -358,6 +360,10 @@ def _check(edge: Webhook | HTTP | StatsD | Multicast | ZeroMQ) -> None:
         raise _wrong(edge.name, error.message, error.hint) from error
     if isinstance(edge, Webhook | HTTP) and (edge.cert is None) != (edge.key is None):
         raise _wrong(edge.name, "a certificate and its key go together", "cert= and key=")
+
+
+def _given(edge: Webhook | HTTP | StatsD | Multicast | ZeroMQ) -> list[object]:
+    return [getattr(edge, each.name) for each in fields(edge) if not each.metadata.get("secret")]
 
 
 def _wrong(name: str, what: str, hint: str) -> SourceDeclarationError:
