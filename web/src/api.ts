@@ -58,17 +58,15 @@ export function tokenOfLink(): string | null {
   }
 }
 
-let opened = false;
 /** Exchange the token for a cookie that scripts cannot read: calls and event streams of this
  * page carry it from then on. Whether it was the right one. */
 export async function openSession(secret: string): Promise<boolean> {
   try {
     const answer = await fetch("api/session", { method: "POST", headers: { authorization: `Bearer ${secret}` } });
-    opened = answer.ok;
+    return answer.ok;
   } catch {
-    opened = false; // it does not answer: the page tells that itself
+    return false; // it does not answer: the page tells that itself
   }
-  return opened;
 }
 
 export async function call<T>(path: string, body?: unknown): Promise<T> {
@@ -98,10 +96,9 @@ export async function call<T>(path: string, body?: unknown): Promise<T> {
   return (await answer.json()) as T;
 }
 
-/** The page's head asks for `api/graph` before this program is there, and before a session is
- * opened: then it is another address, or the browser would hand out that refused answer. */
+/** The topology, and with it which pages there are. */
 async function askGraph(): Promise<Graph> {
-  const found = await call<Topology>(opened ? "api/graph?as=holder" : "api/graph");
+  const found = await call<Topology>("api/graph");
   needed.value = found.pages;
   return found;
 }

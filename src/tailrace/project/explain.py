@@ -21,6 +21,7 @@ from tailrace.pipelines.engine.operators.join import Join
 from tailrace.pipelines.engine.operators.join_distance import HISTOGRAM
 from tailrace.pipelines.reading.catalog import described_table, read_catalog
 from tailrace.pipelines.reading.reader import LogReader
+from tailrace.pipelines.compiler.wording import Wording
 from tailrace.pipelines.ticks.carried import as_carried
 from tailrace.pipelines.ticks.failed_views import subgraph
 from tailrace.project.errors import MissingInputError
@@ -82,6 +83,7 @@ def draw_view(project: Project, bootstrap: str, name: str) -> dict[str, Any]:
     """The operators of view `name` as nodes and edges, tables first."""
     _known(project, name)
     graph = subgraph(compiled(project, bootstrap), [name])
+    words = Wording(graph)
     nodes = [
         {"id": f"{TABLE}{topic}", "kind": "table", "what": topic, "level": 0}
         for topic in graph.tables
@@ -90,7 +92,7 @@ def draw_view(project: Project, bootstrap: str, name: str) -> dict[str, Any]:
         {
             "id": node.id,
             "kind": node.operator.kind,
-            "what": node.operator.describe(),
+            "what": words.of(node),
             "level": node.level,
         }
         for node in graph.nodes
@@ -99,9 +101,7 @@ def draw_view(project: Project, bootstrap: str, name: str) -> dict[str, Any]:
         {
             "from": edge.source,
             "to": node.id,
-            "where": edge.projection.where.sql
-            if edge.projection is not None and edge.projection.where is not None
-            else None,
+            "where": words.where(edge),
         }
         for node in graph.nodes
         for edge in node.edges
@@ -129,11 +129,12 @@ def state_of_view(project: Project, bootstrap: str, name: str) -> dict[str, Any]
     files = open_files(project.settings.spark.state or project.settings.state_directory / "state")
     with tempfile.TemporaryDirectory() as scratch:
         found = sizes(files, Path(scratch), tick.state)
+    words = Wording(graph)
     operators = [
         {
             "id": node.id,
             "kind": node.operator.kind,
-            "what": node.operator.describe(),
+            "what": words.of(node),
             "rows": found[node.id].rows if node.id in found else 0,
             "bytes": found[node.id].bytes if node.id in found else 0,
         }

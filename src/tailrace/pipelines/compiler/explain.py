@@ -10,6 +10,7 @@ from tailrace.pipelines.engine.expression import SPARK, Call, walk
 from tailrace.pipelines.engine.graph import Graph, Node, Projection
 from tailrace.pipelines.engine.operators.join import Join
 from tailrace.pipelines.engine.operators.join_distance import told
+from tailrace.pipelines.compiler.wording import Wording
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,10 @@ def explain(
         key += ", not unique by the query alone: looked at in every tick"
     lines = [f"view {view}: {key}, policy {plan.policy}"]
     seen: set[str] = set()
-    _tell(plan.node, 0, nodes, users, view, sizes or {}, lines, seen)
+    words = Wording(graph)
+    _tell(plan.node, 0, nodes, users, view, sizes or {}, lines, seen, words)
     depth = max(nodes[name].level for name in seen if name in nodes)
-    lines += _cost([nodes[name] for name in seen if name in nodes])
+    lines += _cost([nodes[name] for name in seen if name in nodes], words)
     lines.append(f"{depth} exchange{'s' if depth != 1 else ''} deep")
     lines.append("runs in one task when a tick is small, as levels otherwise")
     for identity in sorted(seen & (apart or {}).keys()):
@@ -51,19 +53,19 @@ def explain(
     return "\n".join(lines)
 
 
-def _cost(nodes: list[Node]) -> list[str]:
+def _cost(nodes: list[Node], words: Wording) -> list[str]:
     """What is incremental, and what is computed again and why."""
-    again = {node.id: whole_input(node) for node in nodes}
-    partly = {node.id: part_of_input(node) for node in nodes}
+    again = {words.of(node): whole_input(node) for node in nodes}
+    partly = {words.of(node): part_of_input(node) for node in nodes}
     lines = []
     if not any(again.values()) and not any(partly.values()):
         lines.append("incremental: every operator; a change costs what it touches")
-    for identity, why in sorted(again.items()):
+    for said, why in sorted(again.items()):
         if why:
-            lines.append(f"not incremental: {identity}: {why}")
-    for identity, what in sorted(partly.items()):
+            lines.append(f"not incremental: {said}: {why}")
+    for said, what in sorted(partly.items()):
         if what:
-            lines.append(f"incremental by key: {identity} computes {what} again")
+            lines.append(f"incremental by key: {said}: computes {what} again")
     return lines
 
 
@@ -76,6 +78,7 @@ def _tell(
     sizes: Mapping[str, Size],
     lines: list[str],
     seen: set[str],
+    words: Wording,
 ) -> None:
     node = nodes[identity]
     pad = "  " * depth
@@ -87,17 +90,17 @@ def _tell(
         extra.append(f"shared with {', '.join(sorted(others))}")
     tail = f"  [{'; '.join(extra)}]" if extra else ""
     again = " (see above)" if identity in seen else ""
-    lines.append(f"{pad}└ {node.operator.describe()}{tail}{again}")
+    lines.append(f"{pad}└ {words.of(node)}{tail}{again}")
     if again:
         return
     seen.add(identity)
     for edge in node.edges:
-        if edge.projection is not None and edge.projection.where is not None:
-            lines.append(f"{pad}  where {edge.projection.where.sql}")
+        if (condition := words.where(edge)) is not None:
+            lines.append(f"{pad}  where {condition}")
         if edge.projection is not None:
             lines += (f"{pad}  {line}" for line in _evaluated(edge.projection))
         if edge.source in nodes:
-            _tell(edge.source, depth + 1, nodes, users, view, sizes, lines, seen)
+            _tell(edge.source, depth + 1, nodes, users, view, sizes, lines, seen, words)
         else:
             lines.append(f"{pad}  └ topic {edge.source.removeprefix('table:')}")
 

@@ -58,10 +58,12 @@ class Aggregate:
             f"{self.function}({'distinct ' if self.distinct else ''}{inner}"
             f"{' order by' + order if order else ''})"
             f"{' filter ' + self.condition if self.condition else ''}: {self.type}"
-            f"{self._kept()}"
+            f"{self.kept}"
         )
 
-    def _kept(self) -> str:
+    @property
+    def kept(self) -> str:
+        """What is kept of its input, where that is not the rows."""
         if not self.grows:
             return ""
         return " of rows that only come" if self.function in ORDERED else " as a sketch"
