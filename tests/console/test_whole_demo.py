@@ -173,9 +173,7 @@ def look(page: Page, demo: Demo, name: str, where: str, axe: str, wrong: list[st
         page.screenshot(path=place, full_page=True)
     shown = page.locator("main [role=alert]").all_inner_texts()
     # A busy machine interrupts a stream now and then; it says that it goes on by itself.
-    wrong.extend(
-        f"{where}: {name}: {alert}" for alert in shown if "again by itself" not in alert
-    )
+    wrong.extend(f"{where}: {name}: {alert}" for alert in shown if "again by itself" not in alert)
     if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
         wrong.append(f"{where}: {name} is wider than the window")
     page.evaluate(axe)

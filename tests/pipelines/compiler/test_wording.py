@@ -47,7 +47,7 @@ PLANS = [
     (
         "SELECT upper(c.country) AS land, count(DISTINCT o.id) AS n FROM shop.orders o JOIN shop.customers c"
         " ON c.id = o.customer_id GROUP BY upper(c.country) HAVING count(DISTINCT o.id) > 1",
-        ["group by upper(country): count(distinct orders.id)", "where count(distinct orders.id) > 1"],
+        ["group by upper(country): count(distinct id)", "where count(distinct id) > 1"],
     ),
     (
         "SELECT id FROM shop.orders WHERE EXISTS (SELECT 1 FROM shop.payments p WHERE p.order_id = orders.id)"

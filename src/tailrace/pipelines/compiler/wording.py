@@ -183,8 +183,8 @@ def _words(node: Node, given: Sequence[Columns]) -> str:
             on = _condition(operator.left_keys, operator.right_keys, operator.null_safe, given)
             ends = "".join(f" until {one.column} + {one.adds}" for one in operator.expiry or ())
             apart = operator.between.describe() if operator.between is not None else ""
-            kind = {"inner": "join", "semi": "join where there is a match", "anti": "join where there is no match"}  # fmt: skip
-            name = kind.get(operator.mode, f"{operator.mode} join")
+            named = {"inner": "join", "semi": "join where there is a match", "anti": "join where there is no match"}  # fmt: skip
+            name = named.get(operator.mode, f"{operator.mode} join")
             return f"{name} on {on}{ends}{apart}" if on else f"cross {name}{ends}{apart}"
         case SumJoin():
             on = _condition(operator.keys, operator.other_keys, operator.null_safe, given)
