@@ -16,12 +16,12 @@ from tailrace.config import parse_address
 from tailrace.errors import UsageError
 from tailrace.pipelines.compiler import compile_views
 from tailrace.pipelines.compiler.explain import Size, explain
+from tailrace.pipelines.compiler.wording import Wording
 from tailrace.pipelines.engine.graph import Graph, TableInput
 from tailrace.pipelines.engine.operators.join import Join
 from tailrace.pipelines.engine.operators.join_distance import HISTOGRAM
 from tailrace.pipelines.reading.catalog import described_table, read_catalog
 from tailrace.pipelines.reading.reader import LogReader
-from tailrace.pipelines.compiler.wording import Wording
 from tailrace.pipelines.ticks.carried import as_carried
 from tailrace.pipelines.ticks.failed_views import subgraph
 from tailrace.project.errors import MissingInputError

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tailrace.pipelines.compiler import compile_views
+from tailrace.pipelines.compiler import ViewDefinition, compile_views
 from tailrace.pipelines.compiler.explain import explain
 from tailrace.testing.ticks import table
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tailrace.pipelines.compiler.lowering.recompute import part_of_input, whole_input
+from tailrace.pipelines.compiler.wording import Wording
 from tailrace.pipelines.engine.expression import SPARK, Call, walk
 from tailrace.pipelines.engine.graph import Graph, Node, Projection
 from tailrace.pipelines.engine.operators.join import Join
 from tailrace.pipelines.engine.operators.join_distance import told
-from tailrace.pipelines.compiler.wording import Wording
 
 
 @dataclass(frozen=True, slots=True)
