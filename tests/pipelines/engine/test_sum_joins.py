@@ -267,5 +267,5 @@ def test_explain_says_what_is_kept() -> None:
     from tailrace.pipelines.compiler.explain import explain
 
     text = explain(graph_of(QUERIES[0]), "v")
-    assert "inner join on k = k → s; keeps sums of d" in text
+    assert "join on a.k = b.k, adding up d" in text
     assert "incremental: every operator" in text

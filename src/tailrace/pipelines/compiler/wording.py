@@ -25,7 +25,7 @@ from tailrace.pipelines.engine.operators.window import Window, WindowFunction
 
 LONGEST = 160  # of one expression; a longer one is cut in its middle
 _NAME = re.compile(r"`((?:[^`]|``)+)`")
-_NUMBER = re.compile(r"CAST\((-?\d+) AS \w+\)")
+_NUMBER = re.compile(r"CAST\('?(-?\d+(?:\.\d+)?)'? AS (?:\w*INT|DECIMAL\(\d+,\d+\))\)")
 _DEFAULT_FRAME = ("range", None, 0)
 
 
