@@ -187,3 +187,22 @@ def test_an_attempt_of_too_many_steps_ends_in_an_error(monkeypatch: pytest.Monke
     )
     assert "10,000 steps" in error.message
     assert "WITHIN" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("pattern", "define"),
+    [("(A*)* B", "B AS x < FIRST(A.x)"), ("(A | A B)+ C", "B AS x >= 0, C AS x < FIRST(A.x)")],
+)
+def test_many_long_attempts_end_in_an_error(
+    pattern: str, define: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None of them takes too many steps; all of them together do, row after row."""
+    monkeypatch.setattr(matcher, "MOST_STEPS", 5_000)
+    monkeypatch.setattr(matcher, "STEPS_PER_ROW", 20)
+    error = failing(
+        "SELECT * FROM s.t MATCH_RECOGNIZE (PARTITION BY k ORDER BY id MEASURES count(*) AS n "
+        f"PATTERN ({pattern}) DEFINE A AS x >= FIRST(A.x), {define}) AS m",
+        [0] * 400,
+    )
+    assert "20 steps per row" in error.message
+    assert "k = 7" in error.detail

@@ -203,7 +203,7 @@ class Machine:
         that began before `low` stay as they are."""
         ahead = self.operator.sides[1]
         count = len(partition)
-        trail = Trail()
+        trail = Trail(count)
         at_change = 0
         while at_change < len(moved):
             change = moved[at_change]
@@ -433,7 +433,8 @@ class FramedMachine(Machine):
     ) -> tuple[Record, int]:
         rows: Rows = partition if self._alike else _Behind(partition, at, self._most)
         begin = at if self._alike else 0
-        trail = trail if self._alike else Trail()
+        shared, trail = trail, trail if self._alike else Trail()
+        trail.left = shared.left
         reach, place = 0, begin
         try:
             while True:
@@ -453,6 +454,7 @@ class FramedMachine(Machine):
                     following = at + 1
         except EvaluationError as error:
             raise self._located(error, partition[at]) from error
+        shared.left = trail.left
         values = self._unmatched
         if found.taken is not None:
             match = Match(rows, place, [self._variables[one] for one in found.taken], 1)

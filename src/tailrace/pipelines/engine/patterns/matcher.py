@@ -31,6 +31,7 @@ from tailrace.pipelines.values.rows import Row
 
 END = -1  # of `reach`: the attempt lives beyond the last row
 MOST_STEPS = 1_000_000
+STEPS_PER_ROW = 200  # and so many more for each row of a partition, over all attempts of a tick
 _MOST_STATES = 10_000
 _MATCH = -1
 _FAILED = "failed"  # of a condition: it is an error
@@ -84,13 +85,15 @@ class Attempt:
 
 class Trail:
     """What attempts over the same rows have found: `ends`, of a state before a row where the
-    match ends behind it, if it does, and the last row looked at; `tests`, what is near rows."""
+    match ends behind it, if it does, and the last row looked at; `tests`, what is near rows.
+    `left`: the steps of threads that they may still take, of `rows` rows."""
 
-    __slots__ = ("ends", "tests")
+    __slots__ = ("ends", "left", "tests")
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int = 0) -> None:
         self.ends: dict[tuple[int, int], tuple[int | None, int]] = {}
         self.tests: dict[int, Row] = {}
+        self.left = MOST_STEPS + STEPS_PER_ROW * rows
 
 
 class Matcher:
@@ -431,6 +434,7 @@ class Matcher:
             at, steps, threads, best = begun
         reach = 1 if asked else at - start
         place = _Place(rows, number)
+        allowed, all_allowed = MOST_STEPS, steps + trail.left
         while threads:
             if at >= count:
                 over = stop or (now is not None and self._is_over(rows, start, now))
@@ -449,11 +453,8 @@ class Matcher:
             asked = done = False
             for one, labels, seen in threads:
                 steps += 1
-                if steps > MOST_STEPS:
-                    raise EvaluationError(
-                        f"an attempt to match takes more than {MOST_STEPS:,} steps",
-                        hint="bound the turns of the pattern, or add WITHIN",
-                    )
+                if steps > allowed or steps > all_allowed:
+                    raise _too_many_steps(one=steps > allowed)
                 variable = code[one].a
                 if variable < 0:
                     continue  # its time is not over
@@ -497,6 +498,7 @@ class Matcher:
                 reach = at + 1 - start
         if asked and at >= count:
             reach = END
+        trail.left = all_allowed - steps
         return (at, steps, threads, best), reach, over
 
     def every(
@@ -616,6 +618,19 @@ class Matcher:
             return False
         begun: Any = rows[start][self.within.column]
         return bool(now - begun >= self.within.micros)
+
+
+def _too_many_steps(*, one: bool) -> EvaluationError:
+    hint = "bound the turns of the pattern, or add WITHIN"
+    if one:
+        return EvaluationError(
+            f"an attempt to match takes more than {MOST_STEPS:,} steps", hint=hint
+        )
+    return EvaluationError(
+        f"the attempts to match of one partition take more than {STEPS_PER_ROW:,} steps per row",
+        detail="many of them look at many rows, each by itself",
+        hint=hint,
+    )
 
 
 class _Failed(Exception):
