@@ -1,11 +1,14 @@
-"""Decisions a second, beside the Python library `eventsourcing` on SQLite, in the same run.
+"""Decisions a second, beside the Python library `eventsourcing` on SQLite and on Postgres, in the
+same run.
 
-    python -m benchmarks.events [--seconds 4] [--peer PYTHON] [--kafka]
+    python -m benchmarks.events [--seconds 4] [--peer PYTHON] [--kafka] [--large MILLIONS]
 
+`--large 10` writes 10 M events over 1 M streams, has a process read them without an index, and
+tells its memory, and how soon another one takes over when it is killed.
 The log is the embedded broker in a process of its own, every commit synced to disk. Commands are
 single events with an expected version. `--peer` is the interpreter of an environment that has
-`eventsourcing`; without it one is made under .tailrace, and where that cannot be done its line is
-left out. After each run the topic is read, and the benchmark fails if a version is missing or a
+`eventsourcing[postgres]`; without it one is made under .tailrace, and where that cannot be done its
+lines are left out. Its Postgres syncs every commit. After each run the topic is read, and the benchmark fails if a version is missing or a
 stream's state is not what its events make.
 """
 
@@ -21,7 +24,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +38,8 @@ from tailrace.client.log import Log  # noqa: E402
 from tailrace.facts.declare import Events  # noqa: E402
 from tailrace.facts.folding import fold  # noqa: E402
 from tailrace.facts.opened import OpenedEvents  # noqa: E402
+from tailrace.facts.sealing import Keys  # noqa: E402
+from tailrace.testing.postgres import PostgresServer  # noqa: E402
 
 PEER = """
 import json, sys, threading, time, tempfile, os
@@ -47,9 +52,9 @@ class Account(Aggregate):
     def deposit(self, amount): self.balance += amount
 
 def run(threads, seconds):
-    directory = tempfile.mkdtemp()
-    app = Application(env={"PERSISTENCE_MODULE": "eventsourcing.sqlite",
-                           "SQLITE_DBNAME": os.path.join(directory, "events.db")})
+    env = json.loads(sys.argv[2]) or {"PERSISTENCE_MODULE": "eventsourcing.sqlite",
+                           "SQLITE_DBNAME": os.path.join(tempfile.mkdtemp(), "events.db")}
+    app = Application(env=env)
     ids = []
     for _ in range(threads):
         account = Account(); app.save(account); ids.append(account.id)
@@ -71,6 +76,7 @@ def run(threads, seconds):
     for each in ids:
         count += app.repository.get(each).version
     spent = time.process_time() - began
+    app.close()
     return {"threads": threads, "rate": sum(done) / seconds, "p50": times[len(times) // 2] * 1000,
             "rebuild": count / spent}
 print(json.dumps(max((run(n, float(sys.argv[1])) for n in (1, 4, 16)), key=lambda r: r["rate"])))
@@ -157,7 +163,16 @@ def measure(address: str, name: str, seconds: float) -> dict[str, float]:
             for number in range(100_000):
                 bank.state(f"s{number % 256}")
             figures["look-ups, a second"] = 100_000 / (time.perf_counter() - began)
-        judge(log, declared, len(alone) + len(times))
+            for _ in range(10):
+                bank.append("long", [Deposited(1)] * 1000)
+            (owned,) = bank.owned()
+            owned.events(b"long", 1, 10_000)  # loads Arrow
+            began = time.perf_counter()
+            folded = owned.fold(declared.initial(), owned.events(b"long", 1, 10_000))
+            figures["10,000 events, no snapshot, ms"] = (time.perf_counter() - began) * 1000
+            assert folded.balance == 10_000
+        judge(log, declared, len(alone) + len(times) + 10_000)
+        figures |= forwarded(log, address, f"{name}-forwarded", seconds)
         figures |= rebuilt(log, f"{name}-history", Path(index))
         figures |= several(log, address, f"{name}-shared", seconds)
     return figures
@@ -180,31 +195,108 @@ def rebuilt(log: Log, name: str, index: Path) -> dict[str, float]:
     }
 
 
+def forwarded(log: Log, address: str, name: str, seconds: float) -> dict[str, float]:
+    """One caller, the owner in another process; its share is the difference to one caller."""
+    declared = declare(name, 8)
+    with tempfile.TemporaryDirectory() as index, working(address, name, index, "0", seconds):
+        with declared.open(log, owns=False) as bank:
+            alone = one_caller(bank, seconds)
+        judge(log, declared, len(alone))
+    return {"one caller, forwarded, p50 ms": statistics.median(alone) * 1000}
+
+
+@contextmanager
+def working(
+    address: str, name: str, index: str, number: str, seconds: float
+) -> Iterator[subprocess.Popen[str]]:
+    """A process that owns partitions, and writes when told so."""
+    command = [sys.executable, "-m", "benchmarks.events", "--worker", address, name, index]
+    process = subprocess.Popen(
+        [*command, number, str(seconds)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() == "ready"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def large(address: str, millions: float) -> dict[str, float]:
+    """Ten events of each stream, read without an index by a process, which is then killed."""
+    streams = int(millions * 100_000)
+    name, figures = "large", dict[str, float]()
+    with tempfile.TemporaryDirectory() as index, tr.connect(address) as log:
+        declared = declare(name, 8)
+        with declared.open(log, index=Path(index) / "writer") as bank:
+
+            async def write() -> None:
+                async def some(first: int) -> None:
+                    for number in range(first, streams, 256):
+                        await bank.aappend(f"s{number}", [Deposited(1)] * 10)
+
+                await asyncio.gather(*(some(first) for first in range(256)))
+
+            began = time.perf_counter()
+            asyncio.run(write())
+            figures["events written a second"] = streams * 10 / (time.perf_counter() - began)
+        for name_of in ("without an index", "with a warm one"):
+            began = time.perf_counter()
+            with working(address, name, f"{index}/reader", "0", 0.0) as process:
+                assert process.stdin is not None
+                took = time.perf_counter() - began
+                figures[f"owner begins {name_of}, s"] = took
+                status = Path(f"/proc/{process.pid}/status").read_text()
+                peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+                figures[f"memory {name_of}, MB"] = int(peak.split()[1]) / 1024
+        with (
+            declared.open(log, index=Path(index) / "reader", timeout=60) as bank,
+            working(address, name, f"{index}/reader", "0", 0.0) as process,
+        ):
+            theirs = set(range(8)) - {each.number for each in bank.owned()}
+            lost = {bank.partition_of(f"s{n}"): f"s{n}" for n in range(1000)}
+            for number in theirs:
+                bank.execute(deposit, lost[number], amount=1)
+            process.kill()
+            process.wait()
+            began = time.perf_counter()
+            for number in theirs:
+                bank.execute(deposit, lost[number], amount=1)
+            figures["take-over after kill -9, s"] = time.perf_counter() - began
+    return figures
+
+
+def sealing() -> dict[str, float]:
+    """One personal field, its key at hand."""
+    with tempfile.TemporaryDirectory() as directory, tr.open(directory) as log:
+        keys = Keys(log, "k" * 40)
+        tag = keys.tag("customer:17")
+        keys.seal_under("people", "name", tag, "Ann")
+        began = time.process_time()
+        for _ in range(50_000):
+            keys.seal("people", "name", "customer:17", "Ann de Vries")
+        spent = time.process_time() - began
+        keys.close()
+    return {"sealing, CPU-µs a field": spent * 20}
+
+
 def several(log: Log, address: str, name: str, seconds: float) -> dict[str, float]:
     """Four processes of 64 callers on 8 partitions, to any stream."""
     with tempfile.TemporaryDirectory() as index:
         declared = declare(name, 8)
-        command = [sys.executable, "-m", "benchmarks.events", "--worker", address, name, index]
+        stack = ExitStack()
         workers = [
-            subprocess.Popen(
-                [*command, str(number), str(seconds)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
+            stack.enter_context(working(address, name, index, str(number), seconds))
             for number in range(4)
         ]
-        for each in workers:
-            assert each.stdout is not None
-            assert each.stdout.readline().strip() == "ready"
         time.sleep(2)  # the last one has joined; let partitions settle
         for each in workers:
             assert each.stdin is not None
             each.stdin.write("go\n")
             each.stdin.flush()
         told = [json.loads(each.stdout.readline()) for each in workers if each.stdout]
-        for each in workers:
-            each.communicate("end\n")
+        stack.close()
         judge(log, declared, sum(each["count"] for each in told))
         return {
             "4 processes × 64, a second": sum(each["count"] for each in told) / seconds,
@@ -222,25 +314,39 @@ def worker(address: str, name: str, index: str, number: str, seconds: str) -> No
         sys.stdin.readline()
 
 
-def peer(python: str | None, seconds: float) -> dict[str, float] | None:
-    """The figures of `eventsourcing`, at its best number of threads."""
+def peers(python: str | None, seconds: float) -> dict[str, dict[str, float]]:
+    """The figures of `eventsourcing` by database, each at its best number of threads."""
     if python is None:
         home = ROOT / ".tailrace" / "peer-events"
         python = str(home / "bin" / "python")
-        if not Path(python).exists():
+        known = subprocess.run([python, "-c", "import psycopg_pool"], check=False) if home.exists() else None  # fmt: skip
+        if known is None or known.returncode:
             made = subprocess.run([sys.executable, "-m", "venv", str(home)], check=False)
-            got = subprocess.run(
-                [python, "-m", "pip", "install", "--quiet", "eventsourcing==9.5.6"], check=False
+            install = [python, "-m", "pip", "install", "--quiet", "eventsourcing[postgres]==9.5.6"]
+            if made.returncode or subprocess.run(install, check=False).returncode:
+                return {}
+    found: dict[str, dict[str, float]] = {}
+    with PostgresServer(settings={"synchronous_commit": "on"}, durable=True) as server:
+        given = dict(each.split("=") for each in server.dsn().split())
+        postgres = {
+            "PERSISTENCE_MODULE": "eventsourcing.postgres",
+            "POSTGRES_DBNAME": given["dbname"],
+            "POSTGRES_HOST": given["host"],
+            "POSTGRES_PORT": given["port"],
+            "POSTGRES_USER": given["user"],
+            "POSTGRES_PASSWORD": server.password,
+        }
+        for name, env in (("SQLite", {}), ("Postgres", postgres)):
+            run = subprocess.run(
+                [python, "-c", PEER, str(seconds), json.dumps(env)],
+                capture_output=True,
+                text=True,
+                check=False,
             )
-            if made.returncode or got.returncode:
-                return None
-    run = subprocess.run(
-        [python, "-c", PEER, str(seconds)], capture_output=True, text=True, check=False
-    )
-    if run.returncode:
-        print(run.stderr.strip().splitlines()[-1:], file=sys.stderr)
-        return None
-    found: dict[str, float] = json.loads(run.stdout)
+            if run.returncode:
+                print(name, run.stderr.strip().splitlines()[-1:], file=sys.stderr)
+            else:
+                found[name] = json.loads(run.stdout)
     return found
 
 
@@ -265,6 +371,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--peer", help="an interpreter that has eventsourcing")
     parser.add_argument("--kafka", action="store_true", help="also on Apache Kafka")
+    parser.add_argument("--large", type=float, default=0.0, help="millions of events to rebuild")
     options = parser.parse_args()
     assert threading.active_count() == 1
     with tempfile.TemporaryDirectory() as directory, BrokerProcess(directory) as broker:
@@ -276,14 +383,20 @@ def main() -> None:
     print(f"{'':32}" + "".join(f"{name:>14}" for name in columns))
     for name in names:
         print(f"{name:32}" + "".join(f"{found[name]:14,.2f}" for found in columns.values()))
-    other = peer(options.peer, options.seconds)
-    if other is None:
-        print("eventsourcing: not to be had here")
-    else:
+    for name, figure in sealing().items():
+        print(f"{name:32}{figure:14,.2f}")
+    if options.large:
+        with tempfile.TemporaryDirectory() as directory, BrokerProcess(directory) as broker:
+            for name, figure in large(broker.address, options.large).items():
+                print(f"{name:32}{figure:14,.2f}")
+    others = peers(options.peer, options.seconds)
+    for name, other in others.items():
         print(
-            f"eventsourcing 9.5.6 on SQLite, {other['threads']:.0f} threads: {other['rate']:,.0f} a "
+            f"eventsourcing 9.5.6 on {name}, {other['threads']:.0f} threads: {other['rate']:,.0f} a "
             f"second, p50 {other['p50']:.2f} ms, rebuild {other['rebuild']:,.0f} events a CPU-second"
         )
+    if not others:
+        print("eventsourcing: not to be had here")
 
 
 if __name__ == "__main__":

@@ -103,6 +103,13 @@ def test_an_erasure_counts_rows_at_edges_and_waits_for_their_sinks(
         with closing(sqlite3.connect(tmp_path / "edge.db")) as connection:
             return dict(connection.execute("SELECT id, name FROM names").fetchall())
 
+    def held() -> bool:
+        """Whether the file, or the log beside it, holds the name: in a row, or where one was."""
+        return any(b"Wilhelmina" in path.read_bytes() for path in tmp_path.glob("edge.db*"))
+
+    reader = sqlite3.connect(tmp_path / "edge.db")  # the log beside the file stays, with it open
+    reader.execute("PRAGMA journal_mode = WAL")
+
     settings = {"log.cleaner.backoff.ms": "50"}
     with BrokerThread(tmp_path / "log", durable=False, settings=settings) as broker:
         project(tmp_path, broker.address, STREAM)
@@ -111,13 +118,14 @@ def test_an_erasure_counts_rows_at_edges_and_waits_for_their_sinks(
         writer = TransactionalWriter(broker.address, "names")
         writer.init()
         with connect(broker.address) as log, closing(Keys(log, SECRET)) as keys:
-            for id, customer, name in (("a", 17, "Ann"), ("b", 18, "Bob"), ("c", 17, "Anna")):
+            for id, customer, name in (("a", 17, "Wilhelmina"), ("b", 18, "Bob"), ("c", 17, "Wilhelmina II")):
                 sealed = keys.seal("customers", "name", f"customer:{customer}", name)
                 row = {"id": id, "name": sealed}
                 writer.send("names", None, orjson.dumps({"id": id}), orjson.dumps(row))
             writer.commit()
             writer.close()
-        assert deliver() == {"a": "Ann", "b": "Bob", "c": "Anna"}
+        assert deliver() == {"a": "Wilhelmina", "b": "Bob", "c": "Wilhelmina II"}
+        assert held()
         dry = ask("subject", "customer:17", "--dry-run")
         assert (dry["edges"], dry["counts"]) == ({"names.sqlite": 2}, {"names": 2})
         done = ask("subject", "customer:17", "--reason", "request 4711")
@@ -126,7 +134,10 @@ def test_an_erasure_counts_rows_at_edges_and_waits_for_their_sinks(
         assert any("kept for rollback" in each for each in done["unreachable"])
         found = ask("verify", done["id"])
         assert (found["exit"], found["good"], found["waiting"]) == (1, False, ["names.sqlite"])
+        assert reader.execute("SELECT count(*) FROM names").fetchone() == (3,)
         assert deliver() == {"a": None, "b": "Bob", "c": None}
+        assert not held()
+        reader.close()
         found = ask("verify", done["id"])
         assert (found["exit"], found["good"], found["waiting"]) == (0, True, [])
         checked = runner.invoke(cli, ["sink", "verify", "names.sqlite", "--json"])

@@ -412,7 +412,7 @@ def test_workers_of_a_web_application_decide_together(address: str, tmp_path: Pa
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         listening.set_inheritable(True)
         command = [
-            sys.executable, "-m", "uvicorn", "application:app", "--workers", "3",
+            sys.executable, "-m", "uvicorn", "application:app", "--workers", "4",
             "--fd", str(listening.fileno()), "--log-level", "error",
         ]  # fmt: skip
         served = subprocess.Popen(

@@ -223,6 +223,14 @@ class Resting(Protocol):
 
 
 @runtime_checkable
+class Scrubbing(Protocol):
+    """A sink whose target has files that keep what rows held before they were written again."""
+
+    def scrub(self) -> None:
+        """Leave nothing of it in them. Raises what `apply` does."""
+
+
+@runtime_checkable
 class Readable(Protocol):
     """A sink whose copy can be compared with the log. With an attribute `repeats = True`
     a scan may give the same row more than once."""

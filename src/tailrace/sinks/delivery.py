@@ -29,6 +29,7 @@ from tailrace.sinks.base import (
     Readable,
     Replaceable,
     Resting,
+    Scrubbing,
     Shape,
     Sink,
     SinkPosition,
@@ -211,6 +212,8 @@ class Delivery:
         count = 0
         if missing and shape.keyed and self.sink.wants == "latest":
             count = self._write_again(missing, shape, here)
+            if isinstance(self.sink, Scrubbing):
+                self.sink.scrub()
             log.info("erased values taken out", extra={"sink": self.copy.name, "rows": count})
         if missing:
             self._written_again.note(erased, here)

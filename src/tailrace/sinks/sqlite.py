@@ -121,6 +121,17 @@ class SQLiteSink:
                 (kept_position(batch.position, self._table), self._copy.name),
             )
 
+    def scrub(self) -> None:
+        with self._errors():
+            connection = self._open_connection
+            (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise TargetUnavailableError(
+                f"somebody reads {self._path}, so its log still holds earlier rows",
+                detail="the log beside the file (…-wal) is emptied when nobody reads",
+                hint="it is tried again; end long transactions on the file",
+            )
+
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
@@ -215,6 +226,9 @@ class SQLiteSink:
                 connection.execute("PRAGMA journal_mode = WAL")
             # A commit lost in a power cut takes its position with it and is applied again.
             connection.execute("PRAGMA synchronous = NORMAL")
+            if self._declaration.open:
+                # What was opened and is written over stays in no free page.
+                connection.execute("PRAGMA secure_delete = ON")
             return connection
 
     def _prepare(self, connection: sqlite3.Connection, shape: Shape) -> None:
