@@ -303,6 +303,8 @@ def _clear_caches(opened: _Opened, erased: Erased) -> None:
 
 def _made_of(project: Project, topics: Iterable[str]) -> list[str]:
     """What the project makes of these topics beside views, for the proof: it is not reached."""
+    from tailrace.records.event_headers import STATE_TOPIC
+
     topology = _topology(project)
     if topology is None:
         return []
@@ -312,7 +314,8 @@ def _made_of(project: Project, topics: Iterable[str]) -> list[str]:
         told += [
             f"{node.kind} {node.label}, made of {topic}"
             for node in topology.made_of(topic)
-            if node.kind != "view" or node.label not in cleared
+            if not (node.kind == "view" and node.label in cleared)
+            and node.label != f"{topic}{STATE_TOPIC}"  # its records of the stream go, too
         ]
         told += [
             f"reaction {each.name}, made of {topic}"
