@@ -118,7 +118,11 @@ def test_an_erasure_counts_rows_at_edges_and_waits_for_their_sinks(
         writer = TransactionalWriter(broker.address, "names")
         writer.init()
         with connect(broker.address) as log, closing(Keys(log, SECRET)) as keys:
-            for id, customer, name in (("a", 17, "Wilhelmina"), ("b", 18, "Bob"), ("c", 17, "Wilhelmina II")):
+            for id, customer, name in (
+                ("a", 17, "Wilhelmina"),
+                ("b", 18, "Bob"),
+                ("c", 17, "Wilhelmina II"),
+            ):
                 sealed = keys.seal("customers", "name", f"customer:{customer}", name)
                 row = {"id": id, "name": sealed}
                 writer.send("names", None, orjson.dumps({"id": id}), orjson.dumps(row))

@@ -13,13 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tailrace as tr
-from servers.accounts import Account, declare
+from servers.accounts import Account, Deposited, declare, deposit
 from tailrace.client.log import LocalLog
 from tailrace.clock import SYSTEM
+from tailrace.facts import partition as partition_module
 from tailrace.facts.declare import Events
 from tailrace.facts.errors import EventUnreadableError
 from tailrace.facts.folding import fold
-from tailrace.facts.index import IndexBatch, PartitionIndex, StreamEntry
+from tailrace.facts.index import IndexBatch, PartitionIndex, StreamEntry, clear_indexes
 from tailrace.facts.opened import OpenedEvents
 from tailrace.facts.partition import Partition
 from tailrace.facts.reading import EventReader, one_by_one
@@ -205,3 +206,26 @@ def test_a_stream_whose_records_were_deleted_is_told_and_never_guessed(
                 ask()
             assert "'a' are missing" in wrong.value.message
         assert bank.execute("deposit", "b", amount=1).version == 2
+
+
+def test_states_are_folded_in_pieces(log: LocalLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition_module, "MOST_AT_ONCE", 7)
+    with declare("accounts", 1).open(log) as bank:
+        done = [bank.execute(deposit, "a", amount=1) for _ in range(45)]  # a snapshot at 32
+        for version in (1, 6, 7, 8, 31, 32, 33, 39, 40, 44, 45):
+            found = bank.state("a", version=version)
+            assert (found.version, found.value.balance) == (version, version)
+            assert found.position == done[version - 1].position
+
+
+@pytest.mark.thorough
+def test_a_stream_of_a_million_events(log: LocalLog) -> None:
+    with declare("accounts", 1).open(log) as bank:
+        for _ in range(250):
+            bank.append("a", [Deposited(1)] * 4000)
+        assert bank.state("a").value.balance == 1_000_000
+        clear_indexes(bank.index_directory)
+    with declare("accounts", 1).open(log) as bank:
+        assert bank.execute(deposit, "a", amount=1).version == 1_000_001
+        assert bank.state("a", version=765_432).value.balance == 765_432
+        assert [fact.version for fact in bank.history("a", first=999_999)] == [999_999, 1_000_000, 1_000_001]  # fmt: skip

@@ -56,6 +56,8 @@ T = TypeVar("T")
 SNAPSHOT_EVERY = 32
 MOST_STATES = 200_000
 TYPE_TAG = "\0type"
+MOST_AT_ONCE = 20_000
+"""Events of one stream that are in memory at once while a state is folded from them."""
 
 
 class Known(NamedTuple):
@@ -263,11 +265,13 @@ class Partition(Generic[S]):
         if 0 < entry.snapshot_version <= version:
             state = self._decode_state(entry.snapshot)
             first = entry.snapshot_version + 1
-        stored = self.events(stream, first, version)
-        offset = stored[-1].offset if stored else -1
-        if not stored and version:
+        offset = -1
+        for start in range(first, version + 1, MOST_AT_ONCE):
+            stored = self.events(stream, start, min(start + MOST_AT_ONCE - 1, version))
+            state, offset = self.fold(state, stored), stored[-1].offset
+        if offset < 0 and version:
             offset = self.index.offsets(stream, version, version)[0]
-        return Known(version, self.fold(state, stored), offset)
+        return Known(version, state, offset)
 
     def at_version(self, stream: bytes, version: int) -> Known:
         """The stream as it was at a version; the newest if it has no such yet."""
@@ -287,14 +291,15 @@ class Partition(Generic[S]):
         if first > last:
             return []
         offsets = self.index.offsets(stream, first, last)
-        if len(offsets) != last - first + 1:
+        found = self._reader.at_offsets(self.declared.name, self.number, offsets)
+        if len(found) != last - first + 1:
             raise EventUnreadableError(
                 f"events of stream {stream.decode(errors='replace')!r} are missing",
-                detail=f"{len(offsets)} of the versions {first} to {last} are in "
+                detail=f"{len(found)} of the versions {first} to {last} are in "
                 f"{self.declared.name}/{self.number}",
                 hint="records of the topic were deleted; write it again from a copy",
             )
-        return self._reader.at_offsets(self.declared.name, self.number, offsets)
+        return found
 
     def command(self, command: bytes) -> list[Stored] | None:
         """The events of a command that is remembered; None if there is none such."""
