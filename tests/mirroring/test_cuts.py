@@ -121,6 +121,57 @@ def test_what_is_open_in_one_place_does_not_hold_the_others_up(logs: Logs) -> No
         assert [each.value for each in _read(logs.target, "debits", 0)] == [b"behind"]
 
 
+def test_what_is_held_while_a_transaction_stays_open_is_limited(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relay, "CYCLE_BYTES", 10_000)
+    with (
+        TransactionalWriter(logs.source, "open") as still_open,
+        TransactionalWriter(logs.source, "other") as other,
+    ):
+        still_open.init()
+        other.init()
+        still_open.send("debits", 0, None, b"open")
+        still_open.flush()
+        for number in range(40):
+            other.send("debits", 0, None, b"%d" % number)
+            other.send("credits", 0, None, b"%d" % number)
+            other.send("credits", 0, None, bytes(3_000))
+            other.commit()
+        with _mirror(logs) as mirror:
+            for _ in range(20):
+                mirror.cycle()
+            assert mirror.records == 0
+            assert mirror._whole is not None
+            assert 10_000 < mirror._whole.held_bytes < 30_000
+            still_open.commit()
+            mirror.run_until_caught_up()
+    for topic in ("debits", "credits"):
+        _assert_equal(logs, topic, topic)
+
+
+def test_a_transaction_larger_than_what_is_held_arrives_whole(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relay, "CYCLE_BYTES", 10_000)
+    with TransactionalWriter(logs.source, "large") as writer:
+        writer.init()
+        for number in range(30):
+            writer.send("debits", 0, None, b"%d" % number)
+            writer.send("credits", number % 2, None, b"%d" % number)
+            writer.send("credits", number % 2, None, bytes(3_000))
+            writer.flush()
+        writer.commit()
+        writer.send("debits", 1, None, b"behind")
+        writer.commit()
+    seen = set()
+    with _mirror(logs, step=lambda name: seen.add(len(_read(logs.target, "credits", 0)))) as mirror:
+        mirror.run_until_caught_up()
+    assert seen == {0, 30}
+    for topic in ("debits", "credits"):
+        _assert_equal(logs, topic, topic)
+
+
 def test_a_cut_and_a_rule_for_conflicts_are_not_taken_together(logs: Logs) -> None:
     with pytest.raises(UsageError, match="takes transactions apart"):
         _mirror(logs, conflicts="latest", site="ams", others=["ber"])

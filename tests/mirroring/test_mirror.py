@@ -587,3 +587,22 @@ def test_a_mirror_that_is_killed_again_and_again_loses_and_repeats_nothing(tmp_p
         with _mirror(logs) as mirror:
             mirror.run_until_caught_up()
         _assert_equal(logs)
+
+
+def test_a_target_that_is_away_longer_than_requests_are_patient_is_waited_for(
+    tmp_path: Path,
+) -> None:
+    with BrokerThread(tmp_path / "source", durable=False) as source:
+        target = BrokerThread(tmp_path / "target", durable=False)
+        logs = Logs(source.address, target.address)
+        _make(logs)
+        with _mirror(logs, timeout=0.2) as mirror:
+            mirror.run_until_caught_up()
+            _write(logs.source, "orders", 20)
+            target.stop()
+            for _ in range(4):
+                assert mirror.cycle() == 0
+            host, _, port = logs.target.rpartition(":")
+            with BrokerThread(tmp_path / "target", host=host, port=int(port), durable=False):
+                mirror.run_until_caught_up()
+                _assert_equal(logs)

@@ -163,6 +163,8 @@ class Mirror:
         self._left_out: set[tuple[Place, int]] = set()
         self._unsaved: set[Place] = set()
         self._failures = 0
+        self._broken = False  # the next cycle begins with `_recover`
+        self._too_large: RecordTooLargeError | None = None
         self._groups_at = self._looked_at = self._settings_at = -1e9
         self._saved_at = clock.monotonic()
         self._source_admin = Admin(source, timeout=timeout, clock=clock)
@@ -260,6 +262,8 @@ class Mirror:
         """Fetch, write and commit once; how many records. What can be tried again is, from the
         rows at the target; an error that comes again and again is raised."""
         try:
+            if self._broken:
+                self._recover()
             self._look()
             count = self._cycle()
             small_from = max(self.rows.first_run, self.rows.large_until)
@@ -272,14 +276,14 @@ class Mirror:
             raise self._fenced() from error
         except FINAL:
             raise
-        except RecordTooLargeError as error:
-            self._refuse_record(error)
-            return 0
-        except ClientError:
+        except ClientError as error:
+            self._broken = True
+            if isinstance(error, RecordTooLargeError):
+                self._too_large = error
+                return 0
             self._failures += 1
             if self._failures > MOST_FAILURES:
                 raise
-            self._recover()
             return 0
         self._failures = 0
         return count
@@ -327,14 +331,17 @@ class Mirror:
         self.rows.stopped.clear()
 
     def _commit(self) -> None:
-        """Commit, and see to it that the owner of what comes next is told."""
-        self._writer.commit()
-        while self._owned != self._writer.producer_id:
+        """Commit, and see to it that the owner of what comes next is told. Under an id that is not
+        owned yet there are only rows in the transaction, no records."""
+        while True:
             id = self._writer.producer_id
-            self._writer.send(TOPIC, 0, *owner_row(id, self._owner))
-            self._step("owner")
+            if self._owned != id:
+                self._writer.send(TOPIC, 0, *owner_row(id, self._owner))
+                self._step("owner")
             self._writer.commit()
-            self._owned = id
+            if id == self._writer.producer_id:
+                self._owned = id
+                return
 
     def _refuse_loops(self, source: str, target: str) -> None:
         if self._names == PREFIX:
@@ -395,6 +402,10 @@ class Mirror:
                 self.rows.positions[place] = position
         self._owned = -1
         self._commit()
+        if self._too_large is not None:
+            self._refuse_record(self._too_large)
+            self._too_large = None
+        self._broken = False
 
     def _fenced(self) -> MirrorFencedError:
         return MirrorFencedError(
@@ -584,7 +595,7 @@ class Mirror:
             owner = self._origins.of(place, header)
             if not self._came_from_there(owner):
                 origin = "" if owner.site == self._owner.site else owner.site
-                writing.add(place, self._pass_on(place, position, answer, at, header), origin)
+                self._pass_on(place, position, answer, at, header, writing, origin)
         lost = self.rows.positions[place].conflicts + writing.lost.get(place, 0)
         writing.moved[place] = replace(position, next=following, epoch=epoch, conflicts=lost)
 
@@ -619,9 +630,9 @@ class Mirror:
                 self._keep_loser(there, record, owner.site)
                 writing.lose(place)
                 continue
-            self._writer.send(*there, record.key, record.value, record.headers, record.timestamp)
             origin = "" if owner.site == self._owner.site else owner.site
-            writing.add(place, [(record.offset, 1)], origin)
+            writing.add(place, record.offset, 1, origin)
+            self._writer.send(*there, record.key, record.value, record.headers, record.timestamp)
 
     # Inside: conflicts -----------------------------------------------------------
 
@@ -646,8 +657,8 @@ class Mirror:
             there = (position.target, place[1])
             found = self._settling.wrong(there)
             for again, last, site in found:
-                self._writer.send(*there, again.key, again.value, again.headers, again.time)
                 writing.again(place, again.site, again.order)
+                self._writer.send(*there, again.key, again.value, again.headers, again.time)
                 if site != self.others[0]:
                     # What others wrote loses here; what was written here loses where it arrives.
                     self._keep_loser(there, last, site)
@@ -749,9 +760,16 @@ class Mirror:
             self._commit()
 
     def _pass_on(
-        self, place: Place, position: Position, answer: Answer, at: int, header: BatchHeader
-    ) -> list[tuple[int, int]]:
-        """Hand one batch to the writer; the source offsets of its records, as first and count."""
+        self,
+        place: Place,
+        position: Position,
+        answer: Answer,
+        at: int,
+        header: BatchHeader,
+        writing: _Writing,
+        origin: str,
+    ) -> None:
+        """Hand one batch to the writer, which may write at once what it has."""
         limit = self._limits.get(place, header.last_offset + 1)
         whole = (
             header.base_offset >= position.next
@@ -761,18 +779,17 @@ class Mirror:
             and not self._left_out
         )
         if whole:
+            writing.add(place, header.base_offset, header.record_count, origin)
             batch = memoryview(answer.buffer)[at : at + header.size]
             self._writer.send_batch(position.target, place[1], batch)
-            return [(header.base_offset, header.record_count)]
-        offsets = []
+            return
         for record in decode_records(answer.buffer, at):
             if position.next <= record.offset < limit and (place, record.offset) not in self._left_out:  # fmt: skip
+                writing.add(place, record.offset, 1, origin)
                 self._writer.send(
                     position.target, place[1], record.key, record.value, record.headers,
                     record.timestamp,
                 )  # fmt: skip
-                offsets.append((record.offset, 1))
-        return offsets
 
     # Inside: what stops a partition ---------------------------------------------
 
@@ -837,8 +854,7 @@ class Mirror:
         self._stop(place, error, replace(position, next=end, epoch=epoch), end)
 
     def _refuse_record(self, error: RecordTooLargeError) -> None:
-        """Give the transaction up; the partition is mirrored up to the record, and stops there."""
-        self._recover()
+        """The transaction is given up; the partition is mirrored up to the record, and stops."""
         for place, offset in self._limits.items():
             if self._accept_gap:
                 self._left_out.add((place, offset))
@@ -925,12 +941,11 @@ class _Writing:
         self.waiting.setdefault(place, deque()).append(Run(-1, order, 1, site))
         self.sent += 1
 
-    def add(self, place: Place, offsets: Sequence[tuple[int, int]], origin: str) -> None:
-        waiting = self.waiting.setdefault(place, deque())
-        for first, count in offsets:
-            waiting.append(Run(first, -1, count, origin))
-            self.count += count
-            self.sent += count
+    def add(self, place: Place, first: int, count: int, origin: str) -> None:
+        """Records of the place are handed to the writer next."""
+        self.waiting.setdefault(place, deque()).append(Run(first, -1, count, origin))
+        self.count += count
+        self.sent += count
 
     def written(self, target: Place, base: int, records: int) -> None:
         """The writer's records of a place stand at `base`."""

@@ -11,8 +11,9 @@ and epoch, which is exact for producers of version 2: each of theirs has an epoc
 of version 1 share one; they are taken together until a moment is seen when the producer has nothing
 open, and there the next begins. So the cut is never wrong, and waits for such a moment.
 
-Records are read twice, and held until a cut is behind them. All partitions of one mirror count; a
-partition that stops is left out.
+Records are read twice, and held until a cut is behind them. While a transaction stays open, what is
+held stays below a limit: only what lies before the next possible cut is worth more. All partitions
+of one mirror count; a partition that stops is left out.
 """
 
 from __future__ import annotations
@@ -42,27 +43,33 @@ class Part:
 class WholeTransactions:
     """Holds what was fetched, and says how far it may go."""
 
-    def __init__(self, admin: Admin, fetcher: Fetcher, held_bytes: int) -> None:
+    def __init__(self, admin: Admin, fetcher: Fetcher, most_held_bytes: int) -> None:
         self._admin = admin
         self._fetcher = fetcher
-        self._held_bytes = held_bytes
+        self._most_held_bytes = most_held_bytes
         self._held: dict[Place, deque[tuple[int, Answer]]] = {}  # with the offset behind it
         self._sizes: dict[Place, int] = {}
         self._scanned: dict[Place, int] = {}
         self._parts: dict[Place, list[Part]] = {}
         self._open: dict[Place, dict[Producer, Part]] = {}
         self._turns: dict[Producer, int] = {}
+        self._furthest: dict[Place, int] = {}  # where a cut could be if all were held
         self._moving = True
 
     def reset(self) -> None:
         """Begin again, from where the partitions are."""
-        for each in (self._held, self._sizes, self._scanned, self._parts, self._open, self._turns):
+        for each in (self._held, self._sizes, self._scanned, self._parts, self._open, self._turns, self._furthest):
             each.clear()
+        self._moving = True
 
     def drop(self, place: Place) -> None:
         """A partition that does not go on, or goes on elsewhere."""
-        for each in (self._held, self._sizes, self._scanned, self._parts, self._open):
+        for each in (self._held, self._sizes, self._scanned, self._parts, self._open, self._furthest):
             each.pop(place, None)
+
+    @property
+    def held_bytes(self) -> int:
+        return sum(self._sizes.values())
 
     def next(self, positions: Mapping[Place, int]) -> dict[Place, int]:
         """The offset behind what is held of each partition."""
@@ -73,8 +80,12 @@ class WholeTransactions:
         }
 
     def is_full(self, place: Place) -> bool:
-        """Whether a partition of which much is held waits: not if all wait for it."""
-        return self._moving and self._sizes.get(place, 0) > self._held_bytes
+        """Whether a partition waits because much is held: unless nothing moves, and more of this
+        one could bring a cut nearer. While a transaction of the source stays open, none does."""
+        if self.held_bytes <= self._most_held_bytes:
+            return False
+        held = self._held.get(place)
+        return self._moving or (held[-1][0] if held else 0) >= self._furthest.get(place, 0)
 
     def hold(self, place: Place, answer: Answer) -> None:
         """Keep what was fetched."""
@@ -94,7 +105,10 @@ class WholeTransactions:
             place: min(held.get(place, position), sooner[place])
             for place, position in positions.items()
         }
-        found = lower({place: self._parts.get(place, ()) for place in positions}, ends)
+        parts = {place: self._parts.get(place, ()) for place in positions}
+        found = lower(parts, ends)
+        furthest = lower(parts, {place: sooner[place] for place in positions})
+        self._furthest = {place: end for place, end in furthest.items() if end > positions[place]}
         self._close(sooner)
         self._moving = any(found[place] > position for place, position in positions.items())
         return {place: end for place, end in found.items() if end > positions[place]}
