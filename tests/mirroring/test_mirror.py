@@ -219,8 +219,11 @@ def test_many_rows_of_runs_become_few_and_translate_as_before(
     _assert_equal(logs)
     rows = _rows(logs)
     assert rows.runs == kept.runs
-    assert rows.first_run > 0
-    assert (rows.first_run, rows.next_run) == (kept.first_run, kept.next_run)
+    assert rows.numbers[0].first > 0
+    assert (rows.numbers[0].first, rows.numbers[0].next) == (
+        kept.numbers[0].first,
+        kept.numbers[0].next,
+    )
 
 
 def test_the_newest_mirror_of_a_name_fences_the_one_before(logs: Logs) -> None:

@@ -23,6 +23,7 @@ from tailrace.console.alarms import alarms
 from tailrace.console.gauges import publish_parts
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.mirroring.errors import MirrorDeclarationError
+from tailrace.node.parts import parts_of
 from tailrace.node.supervisor import Supervisor
 from tailrace.project import graph, load
 from tailrace.project.check import check
@@ -197,8 +198,11 @@ bootstrap = "{ber.address}"
 from = "log"
 to = "ber"
 topics = ["orders"]
+shards = 2
 """
         project = _project(tmp_path / "shop", tables)
+        assert [each.id for each in parts_of(project) if each.kind == "mirror"] == ["mirror-to-berlin", "mirror-to-berlin#1"]  # fmt: skip
+        assert len(parts_of(project, ["to-berlin"])) == 4
         run = project.settings.state_directory / "run"
 
         def report(part: str) -> dict[str, Any]:
@@ -210,6 +214,7 @@ topics = ["orders"]
             with connect(supervisor.address) as log, log.producer() as producer:
                 producer.send("orders", value=b"one", partition=0)
             _until(supervisor, lambda: report("mirror-to-berlin").get("records") == 1)
+            _until(supervisor, lambda: report("mirror-to-berlin#1").get("state") == "running")
             assert _values(ber.address) == [b"one"]
             console = f"http://{report('console-console')['address'].removeprefix('http://')}"
 

@@ -112,6 +112,7 @@ class Where:
 @click.option("--cut", type=click.Choice(["none", "transactions"]), default="none", show_default=True, help="Whether transactions of the source stay whole.")  # fmt: skip
 @click.option("--conflicts", metavar="RULE", help="Which record of a key wins: latest, or site:NAME.")  # fmt: skip
 @click.option("--pin", "pins", metavar="TOPIC", multiple=True, help="Keys of the topic begin with the site that writes them, as ams:17.")  # fmt: skip
+@click.option("--shard", metavar="K/N", default=None, help="Which of how many processes of the mirror this is, from 0/N.")  # fmt: skip
 @click.option("--accept-gap", is_flag=True, help="Go on behind what the source has lost.")
 @click.option("--until-caught-up", is_flag=True, help="End when everything is there that the source has now.")  # fmt: skip
 @where_options
@@ -131,6 +132,7 @@ def run(
     cut: str,
     conflicts: str | None,
     pins: tuple[str, ...],
+    shard: str | None,
     accept_gap: bool,
     until_caught_up: bool,
     as_json: bool,
@@ -153,6 +155,7 @@ def run(
         signal.signal(number, lambda *_: stopping.set())
     chosen = name or named or ""
     pin = dict.fromkeys(pins, KEY_PREFIX)
+    chosen_shard = _shard(shard)
     if source is None and target is None:
         if topics is not None:
             raise UsageError("topics are said without an end", hint="--from ADDRESS --to ADDRESS")
@@ -162,6 +165,11 @@ def run(
         topics, names, groups = plan.topics_pattern, plan.names, plan.groups_pattern
         cut, conflicts, pin = plan.cut, plan.conflicts, dict(plan.pin)
         source, target = ends.source, ends.target
+        if shard is None and plan.shards > 1:
+            raise UsageError(
+                f'the mirror "{chosen}" has {plan.shards} shards, each a process',
+                hint=f"`tailrace up` runs them all; one by hand: --shard 0/{plan.shards}",
+            )
     if source is None or target is None or topics is None:
         raise UsageError(
             "a mirror needs --from, --to and --topics",
@@ -170,6 +178,7 @@ def run(
     with relay.Mirror(
         chosen, source, target, topics=topics, names=names, source_name=prefix, groups=groups,
         site=site, others=others, cut=cut, conflicts=conflicts, pin=pin, accept_gap=accept_gap,
+        shard=chosen_shard,
     ) as running:  # fmt: skip
         if not as_json:
             print(f"mirroring {chosen}", flush=True)
@@ -182,6 +191,13 @@ def run(
         print_json({"name": chosen, "records": count})
     else:
         tell(f"{count} record mirrored" if count == 1 else f"{count} records mirrored")
+
+
+def _shard(said: str | None) -> tuple[int, int]:
+    number, slash, count = (said or "0/1").partition("/")
+    if not (slash and number.isdigit() and count.isdigit()):
+        raise UsageError(f"{said!r} is no shard", hint="--shard 0/2 and --shard 1/2")
+    return int(number), int(count)
 
 
 def _run(running: Mirror, stopping: Callable[[], bool]) -> None:

@@ -33,6 +33,14 @@ class MirrorFailedOverError(MirrorError):
     code = "mirror-failed-over"
 
 
+class MirrorShardError(MirrorError):
+    """This process runs one of several shards of a mirror, and the first, which writes what the
+    mirror is and makes its topics, has not begun, or with another number of shards. In a project it
+    is waited for; by hand, run `tailrace mirror run NAME --shard 0/N` first."""
+
+    code = "mirror-shard"
+
+
 class MirrorLoopError(MirrorError):
     """Records would circulate endlessly: both logs are one, or a mirror of the other direction
     brings the same topics under the same names and does not know of this one. Name both sites for

@@ -32,7 +32,7 @@ from tailrace.errors import UsageError
 from tailrace.mirroring import topics as both_topics
 from tailrace.mirroring.groups import translated
 from tailrace.mirroring.plan import SAME, compiled
-from tailrace.mirroring.relay import Mirror, mirror_writer
+from tailrace.mirroring.relay import Mirror, fence_shards, mirror_writer
 from tailrace.mirroring.rows import (
     ENDED,
     FAILED_OVER,
@@ -45,6 +45,7 @@ from tailrace.mirroring.rows import (
     position_row,
     read_rows,
     runs_row,
+    shard_of,
     state_row,
     stop_row,
 )
@@ -104,19 +105,22 @@ def fail_over(
         if execute:
             with mirror_writer(target, name, 60.0, clock) as writer:
                 writer.init()
-                rows = find(name, admin, fetcher)  # what the mirror committed before it was fenced
-                assert rows.state is not None
-                places = [(each.target, place[1]) for place, each in rows.positions.items()]
-                ends = {f"{topic}/{number}": end for (topic, number), end in admin.end_offsets(places).items()}  # fmt: skip
-                count = rows.state.fail_overs + 1
-                if rows.state.state == FAILED_OVER:
-                    # The first time counts: others write there since.
-                    ends, count = rows.state.ends, rows.state.fail_overs
-                over = replace(
-                    rows.state, state=FAILED_OVER, ends=ends, at=clock.wall_ms(), fail_overs=count
-                )
-                writer.send(TOPIC, 0, *state_row(name, over))
-                writer.commit()
+                before = _state_of(find(name, admin, fetcher))
+                # A shard that begins between its fence and the state is ended by the second fence.
+                for _ in range(2 if before.shards > 1 else 1):
+                    fence_shards(target, name, range(1, before.shards), 60.0, clock)
+                    rows = find(name, admin, fetcher)  # what was committed before the fence
+                    places = [(each.target, place[1]) for place, each in rows.positions.items()]
+                    ends = {f"{topic}/{number}": end for (topic, number), end in admin.end_offsets(places).items()}  # fmt: skip
+                    count = before.fail_overs + 1
+                    if before.state == FAILED_OVER:
+                        # The first time counts: others write there since.
+                        ends, count = before.ends, before.fail_overs
+                    over = replace(
+                        before, state=FAILED_OVER, ends=ends, at=clock.wall_ms(), fail_overs=count
+                    )
+                    writer.send(TOPIC, 0, *state_row(name, over))
+                    writer.commit()
         behind, stored = _ask_source(source, rows, clock)
         until = None if behind is not None else _newest(rows, admin, fetcher)
         groups, living = _starts(rows, admin, stored, start, source, clock)
@@ -128,6 +132,11 @@ def fail_over(
         for group, offsets in groups.items()
     }
     return FailOver(execute, behind, until, named, living)
+
+
+def _state_of(rows: MirrorRows) -> State:
+    assert rows.state is not None
+    return rows.state
 
 
 def _ask_source(
@@ -417,7 +426,10 @@ def _go_on(
             place: [Run(run.target, run.source, run.length) for run in runs]
             for place, runs in copied.items()
         }
-        writer.send(TOPIC, 0, *runs_row(name, rows.next_run, turned))
+        for shard in range(rows.state.shards):
+            own = {place: runs for place, runs in turned.items() if shard_of(place, rows.state.shards) == shard}  # fmt: skip
+            if own or not shard:
+                writer.send(TOPIC, 0, *runs_row(name, rows.numbers_of(shard).next, own, shard))
         going = replace(rows.state, state=RUNNING, ends={}, at=clock.wall_ms())
         writer.send(TOPIC, 0, *state_row(name, going))
         writer.commit()
@@ -474,8 +486,8 @@ def _end(name: str, source: str, admin: Admin, fetcher: Fetcher, clock: Clock) -
         assert back.state is not None
         for place in back.positions:
             writer.send(TOPIC, 0, position_row(mirror, place, back.positions[place])[0], None)
-        for number in range(back.first_run, back.next_run):
-            writer.send(TOPIC, 0, f"runs/{mirror}/{number}".encode(), None)
+        for key in back.run_keys(mirror):
+            writer.send(TOPIC, 0, key, None)
         for topic in back.settings:
             writer.send(TOPIC, 0, f"settings/{mirror}/{topic}".encode(), None)
         ended: State = replace(back.state, state=ENDED)

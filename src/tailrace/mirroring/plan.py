@@ -19,6 +19,7 @@ SAME, PREFIX = "same", "prefix"
 NAMES = (SAME, PREFIX)
 ANYWHERE, TRANSACTIONS = "none", "transactions"
 CUTS = (ANYWHERE, TRANSACTIONS)
+MOST_SHARDS = 64
 LATEST, SITE = "latest", "site:"
 KEY_PREFIX = "key-prefix"
 OWN_LOG = "log"
@@ -30,6 +31,7 @@ SETTINGS = (
     ("groups", None, "Regular expressions for groups whose translated offsets are stored there."),
     ("cut", ANYWHERE, "transactions: those of the source arrive whole; none: cut anywhere."),
     ("conflicts", None, "Which record of a key wins where both sites write it: latest, or site:NAME; absent: topics merge."),
+    ("shards", 1, "Processes that share the partitions. A cut is within one of them."),
     ("pin", None, "By topic `key-prefix`: keys begin with the site that alone writes them, as `ams:17`."),
 )  # fmt: skip
 """What `[mirrors.NAME]` takes: name, default, meaning."""
@@ -50,6 +52,7 @@ class MirrorPlan:
     cut: str = ANYWHERE
     conflicts: str | None = None
     pin: Mapping[str, str] = field(default_factory=dict)
+    shards: int = 1
     others: tuple[str, ...] = ()
     """Sites whose records come to the target by another way."""
 
@@ -73,6 +76,7 @@ def mirror(
     cut: str = ANYWHERE,
     conflicts: str | None = None,
     pin: Mapping[str, str] | None = None,
+    shards: int = 1,
 ) -> MirrorPlan:
     """Declare that topics of the cluster `source` are kept in the cluster `target`; both are names
     of `[clusters.*]`, or `log` for the project's own log.
@@ -83,7 +87,7 @@ def mirror(
     offsets are stored at the target. `cut="transactions"`: a transaction of the source arrives as a
     whole. `conflicts`: which record of a key wins where both sites write it, "latest" or
     "site:NAME". `pin={"carts": "key-prefix"}`: keys that begin with the name of a site, as in
-    `ams:17`, are written there alone.
+    `ams:17`, are written there alone. `shards`: how many processes share its partitions.
     """
     given = locals()
     wrong = misfit(f"mirror {name!r}", mirror, given)
@@ -92,7 +96,7 @@ def mirror(
     return _checked(
         MirrorPlan(
             name, source, target, _several(topics), names, _several(groups), cut, conflicts,
-            dict(pin or {}),
+            dict(pin or {}), shards,
         )
     )  # fmt: skip
 
@@ -197,6 +201,8 @@ def _checked(plan: MirrorPlan) -> MirrorPlan:
         validate_choices(plan.names, plan.cut, plan.conflicts, plan.pin)
         if not plan.topics:
             raise UsageError("no topics are named", hint='topics = ["orders"]')
+        if not 1 <= plan.shards <= MOST_SHARDS:
+            raise UsageError(f"{plan.shards} shards", hint=f"shards = 1 to {MOST_SHARDS}")
         if plan.source == plan.target and plan.names == SAME:
             raise UsageError("both ends are one log", hint='names = "prefix"')
         for text in (*plan.topics, *plan.groups):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from tailrace.client.admin import Admin, Place
 from tailrace.client.errors import AuthenticationError, BrokerUnavailableError, ClientError
 from tailrace.client.fetcher import Fetcher
-from tailrace.mirroring.errors import MirrorFailedOverError, MirrorFencedError
+from tailrace.mirroring.errors import MirrorFailedOverError, MirrorFencedError, MirrorShardError
 from tailrace.mirroring.plan import PREFIX, MirrorPlan
 from tailrace.mirroring.relay import Mirror
 from tailrace.mirroring.rows import FAILED_OVER, read_rows
@@ -22,18 +22,19 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
 PARKED_SECONDS = 2.0
 
 
-def run(plan: MirrorPlan, source: str, target: str, part: Part) -> None:
+def run(plan: MirrorPlan, source: str, target: str, part: Part, shard: int = 0) -> None:
     """Mirror until `part.stopping` is set. An end that does not answer is waited for; a mirror that
     was failed over waits for the fail-back; one with a successor ends."""
     pause = FIRST_PAUSE
     while not part.stopping.is_set():
         try:
-            with begin(plan, source, target, part) as mirror:
+            with begin(plan, source, target, part, shard) as mirror:
                 pause = FIRST_PAUSE
                 _go(mirror, part)
-        except MirrorFailedOverError as error:
+        except (MirrorFailedOverError, MirrorShardError) as error:
             part.report("lagging", error=error.as_dict())
-            part.stopping.wait(PARKED_SECONDS)
+            wait = PARKED_SECONDS if isinstance(error, MirrorFailedOverError) else FIRST_PAUSE
+            part.stopping.wait(wait)
         except MirrorFencedError:
             if not _failed_over(plan.name, target):
                 raise
@@ -47,8 +48,8 @@ def run(plan: MirrorPlan, source: str, target: str, part: Part) -> None:
             pause = min(pause * 2, LONGEST_PAUSE)
 
 
-def begin(plan: MirrorPlan, source: str, target: str, part: Part) -> Mirror:
-    """The mirror of a project's plan; sites are the names of its clusters."""
+def begin(plan: MirrorPlan, source: str, target: str, part: Part, shard: int = 0) -> Mirror:
+    """The mirror of a project's plan, or one shard of it; sites are the names of its clusters."""
     return Mirror(
         plan.name,
         source,
@@ -62,6 +63,7 @@ def begin(plan: MirrorPlan, source: str, target: str, part: Part) -> Mirror:
         cut=plan.cut,
         conflicts=plan.conflicts,
         pin=plan.pin,
+        shard=(shard, plan.shards),
         timeout=20.0,
         clock=part.clock,
     )

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from types import TracebackType
@@ -52,6 +52,7 @@ from tailrace.mirroring.errors import (
     MirrorLoopError,
     MirrorRecordsGoneError,
     MirrorRecordTooLargeError,
+    MirrorShardError,
     MirrorSourceTruncatedError,
     MirrorTopicAnewError,
 )
@@ -59,6 +60,7 @@ from tailrace.mirroring.fetch import Fetches
 from tailrace.mirroring.origins import AGAIN, Origins
 from tailrace.mirroring.plan import (
     ANYWHERE,
+    MOST_SHARDS,
     PREFIX,
     SAME,
     TRANSACTIONS,
@@ -85,6 +87,7 @@ from tailrace.mirroring.rows import (
     run_key,
     runs_row,
     settings_row,
+    shard_of,
     state_row,
     stop_row,
 )
@@ -131,13 +134,15 @@ class Mirror:
         conflicts: str | None = None,
         pin: Mapping[str, str] | None = None,
         accept_gap: bool = False,
+        shard: tuple[int, int] = (0, 1),
         starts: Mapping[Place, int] | None = None,
         timeout: float = 60.0,
         clock: Clock = SYSTEM,
         step: Callable[[str], None] = lambda name: None,
     ) -> None:
         """`step` is called with the name of each step before it; tests kill there. `starts`: where
-        partitions begin that were not mirrored yet, instead of at their first record."""
+        partitions begin that were not mirrored yet, instead of at their first record. `shard`: which
+        of how many processes this is; only the first writes the state and makes topics."""
         validate_name(name)
         validate_choices(names, cut, conflicts, pin or {})
         settles = conflicts is not None or bool(pin)
@@ -152,6 +157,12 @@ class Mirror:
         self._starts = starts
         self._accept_gap = accept_gap
         self.name = name
+        self._shard, self._shards = shard
+        if not 0 <= self._shard < self._shards <= MOST_SHARDS:
+            raise UsageError(
+                f"there is no shard {shard[0]} of {shard[1]}",
+                hint=f"--shard 0/2 and --shard 1/2; at most {MOST_SHARDS}",
+            )
         self._names, self._prefix = names, source_name
         self._clock = clock
         self._step = step
@@ -162,6 +173,8 @@ class Mirror:
         self._limits: dict[Place, int] = {}  # of records that the target does not take
         self._left_out: set[tuple[Place, int]] = set()
         self._unsaved: set[Place] = set()
+        self._made: dict[str, int] = {}  # topics that have as many partitions at the target
+        self._timeout = timeout
         self._failures = 0
         self._broken = False  # the next cycle begins with `_recover`
         self._too_large: RecordTooLargeError | None = None
@@ -172,7 +185,7 @@ class Mirror:
         self._fetcher = Fetcher(source, timeout=timeout, clock=clock)
         self._fetches = Fetches(source, most_bytes=CYCLE_BYTES, timeout=timeout, clock=clock)
         self._target_fetcher = Fetcher(target, timeout=timeout, clock=clock)
-        self._writer = mirror_writer(target, name, timeout, clock)
+        self._writer = mirror_writer(target, name, timeout, clock, self._shard)
         self._whole: WholeTransactions | None = None
         if cut == TRANSACTIONS:
             self._whole = WholeTransactions(self._source_admin, self._fetcher, CYCLE_BYTES)
@@ -266,8 +279,8 @@ class Mirror:
                 self._recover()
             self._look()
             count = self._cycle()
-            small_from = max(self.rows.first_run, self.rows.large_until)
-            if self.rows.next_run - small_from >= MOST_RUN_ROWS:
+            numbers = self.rows.numbers_of(self._shard)
+            if numbers.next - max(numbers.first, numbers.large_until) >= MOST_RUN_ROWS:
                 self._consolidate()
             if self._clock.monotonic() - self._saved_at >= SAVE_SECONDS:
                 self._save()
@@ -318,17 +331,48 @@ class Mirror:
                 detail=f"from cluster {state.source}, names {state.names}",
                 hint="give this one another name",
             )
+        if self._shard:
+            if state is None or state.shards != self._shards:
+                raise MirrorShardError(
+                    f'shard {self._shard} of the mirror "{self.name}" waits for the first',
+                    detail="the first shard has not begun"
+                    if state is None
+                    else f"the mirror has {state.shards} shards until the first begins again",
+                    hint=f"run shard 0/{self._shards}, too",
+                )
+        elif state is not None and state.shards != self._shards:
+            self._share_out(state.shards)
         began = State(
             RUNNING, source, target, self._pattern.pattern, self._names, self._clock.wall_ms(),
             self._owner.site, self.others, self._groups.pattern if self._groups else None,
-            fail_overs=state.fail_overs if state is not None else 0,
+            fail_overs=state.fail_overs if state is not None else 0, shards=self._shards,
         )  # fmt: skip
-        self._writer.send(TOPIC, 0, *state_row(self.name, began))
+        if not self._shard:
+            self._writer.send(TOPIC, 0, *state_row(self.name, began))
         for place in self.rows.stopped:
             self._writer.send(TOPIC, 0, *stop_row(self.name, place, None))
+        self._step("share")
         self._commit()
         self.rows.state = began
         self.rows.stopped.clear()
+
+    def _share_out(self, before: int) -> None:
+        """There are as many shards as before no longer: whoever runs one is fenced, and the runs of
+        a partition come into the rows of its new shard, with the state that names their number."""
+        target = self._target_admin.cluster.bootstrap
+        fence_shards(target, self.name, range(1, before), self._timeout, self._clock)
+        every = self._every_row()
+        for key in every.run_keys(self.name):
+            self._writer.send(TOPIC, 0, key, None)
+        for shard in range(self._shards):
+            numbers = every.numbers_of(shard)
+            numbers.first = numbers.large_until = numbers.next
+            for part in _in_parts(every.of_shard(shard, self._shards).runs):
+                row = runs_row(self.name, numbers.next, part, shard)
+                self._writer.send(TOPIC, 0, *row)
+                numbers.next += 1
+            numbers.large_until = numbers.next
+        self.rows = every.of_shard(self._shard, self._shards)
 
     def _commit(self) -> None:
         """Commit, and see to it that the owner of what comes next is told. Under an id that is not
@@ -374,12 +418,15 @@ class Mirror:
                 )
 
     def _read_rows(self) -> None:
+        self.rows = self._every_row().of_shard(self._shard, self._shards)
+
+    def _every_row(self) -> MirrorRows:
         fetcher = Fetcher(self._target_admin.cluster.bootstrap, clock=self._clock)
         try:
             found = read_rows(self._target_admin, fetcher)
         finally:
             fetcher.close()
-        self.rows = found.get(self.name, MirrorRows())
+        return found.get(self.name, MirrorRows())
 
     def _recover(self) -> None:
         """After an error: what was begun is given up; what was committed is in the rows."""
@@ -446,7 +493,7 @@ class Mirror:
         for name in gone - self._absent:
             log.warning("topic is gone at the source", extra={"mirror": self.name, "topic": name})
         self._absent = gone
-        if now - self._settings_at >= SETTINGS_SECONDS:
+        if now - self._settings_at >= SETTINGS_SECONDS and not self._shard:
             self._settings_at = now
             self._follow_settings(here)
 
@@ -456,6 +503,8 @@ class Mirror:
         lacking = []
         for partition in range(count):
             place = (topic.name, partition)
+            if shard_of(place, self._shards) != self._shard:
+                continue
             known = self.rows.positions.get(place)
             if known is None:
                 lacking.append(place)
@@ -467,18 +516,30 @@ class Mirror:
                     hint="--accept-gap takes the new topic from its beginning",
                 )
                 self._stop(place, anew, replace(known, next=self._source_start(place), epoch=-1, topic_id=id), 0)  # fmt: skip
+        if self._shard:
+            found = self._target_admin.describe_topic(target) if lacking else None
+            there = 0 if found is None else len(found.leaders)
+            lacking = [place for place in lacking if place[1] < there]  # the first makes the others
+        elif lacking or self._shards > 1:
+            self._ensure(topic, target, count, bool(lacking))
         if not lacking:
             return
-        settings = both_topics.own_settings(self._source_admin, topic.name)
-        both_topics.ensure(self._target_admin, target, count, settings)
         if self._settles(topic.name):
             self._refuse_log_times(topic.name, target)
-        if topic.name not in self.rows.settings:  # else a change is found by `_follow_settings`
-            self._keep_settings(topic.name, settings)
         starts = self._source_admin.start_offsets(lacking)
         for place, start in starts.items():
             begun = start if self._starts is None else self._starts.get(place, start)
             self.rows.positions[place] = Position(begun, -1, id, target)
+
+    def _ensure(self, topic: TopicInformation, target: str, count: int, lacking: bool) -> None:
+        """Make a topic at the target, with settings that are followed from then on."""
+        if not lacking and self._made.get(topic.name) == count:
+            return
+        settings = both_topics.own_settings(self._source_admin, topic.name)
+        both_topics.ensure(self._target_admin, target, count, settings)
+        self._made[topic.name] = count
+        if topic.name not in self.rows.settings:  # else a change is found by `_follow_settings`
+            self._keep_settings(topic.name, settings)
 
     def _settles(self, topic: str) -> bool:
         return self._rule is not None and self._rule.settles(topic)
@@ -690,9 +751,10 @@ class Mirror:
             raise
         for place, position in writing.moved.items():
             self._writer.send(TOPIC, 0, *position_row(self.name, place, position))
-        self._writer.send(TOPIC, 0, *runs_row(self.name, self.rows.next_run, writing.runs))
+        numbers = self.rows.numbers_of(self._shard)
+        self._writer.send(TOPIC, 0, *runs_row(self.name, numbers.next, writing.runs, self._shard))
         if writing.copies:
-            row = again_row(self.name, self.rows.next_run, writing.copies)
+            row = again_row(self.name, numbers.next, writing.copies, self._shard)
             self._writer.send(TOPIC, 0, *row)
         self._step("commit")
         self._commit()
@@ -701,7 +763,7 @@ class Mirror:
             self._settling.committed(writing.ends)
         self._move(writing.moved)
         add_runs(self.rows.runs, writing.runs)
-        self.rows.next_run += 1
+        numbers.next += 1
         self.records += writing.count
 
     def _move(self, moved: Mapping[Place, Position]) -> None:
@@ -732,20 +794,19 @@ class Mirror:
         for place, runs in rows.runs.items():
             start = starts[targets[place]]
             kept[place] = [run for run in runs if run.target + run.length > start]
-        number = rows.next_run
-        for place, runs in sorted(kept.items()):
-            for at in range(0, len(runs), RUNS_IN_A_ROW):
-                part = {place: runs[at : at + RUNS_IN_A_ROW]}
-                self._writer.send(TOPIC, 0, *runs_row(self.name, number, part))
-                number += 1
-        for old in range(rows.first_run, rows.next_run):
-            self._writer.send(TOPIC, 0, run_key(self.name, old), None)
+        numbers = rows.numbers_of(self._shard)
+        number = numbers.next
+        for part in _in_parts(kept):
+            self._writer.send(TOPIC, 0, *runs_row(self.name, number, part, self._shard))
+            number += 1
+        for old in range(numbers.first, numbers.next):
+            self._writer.send(TOPIC, 0, run_key(self.name, old, self._shard), None)
         for place, position in (also or {}).items():
             self._writer.send(TOPIC, 0, *position_row(self.name, place, position))
         self._step("consolidate")
         self._commit()
         rows.runs = kept
-        rows.first_run, rows.next_run, rows.large_until = rows.next_run, number, number
+        numbers.first, numbers.next, numbers.large_until = numbers.next, number, number
 
     def _carry_groups(self) -> None:
         """Store at the target how far groups have read at the source, translated."""
@@ -980,11 +1041,29 @@ def cluster_id(cluster: Cluster) -> str:
     return cluster.retry(ask, "asking for the cluster's id")
 
 
-def mirror_writer(target: str, name: str, timeout: float, clock: Clock) -> TransactionalWriter:
+def _in_parts(runs: Mapping[Place, Sequence[Run]]) -> Iterator[dict[Place, list[Run]]]:
+    """What stands in one large row each."""
+    for place, each in sorted(runs.items()):
+        for at in range(0, len(each), RUNS_IN_A_ROW):
+            yield {place: list(each[at : at + RUNS_IN_A_ROW])}
+
+
+def fence_shards(
+    target: str, name: str, shards: Iterable[int], timeout: float, clock: Clock
+) -> None:
+    """End whoever runs these shards of the mirror."""
+    for shard in shards:
+        with mirror_writer(target, name, timeout, clock, shard) as writer:
+            writer.init()
+
+
+def mirror_writer(
+    target: str, name: str, timeout: float, clock: Clock, shard: int = 0
+) -> TransactionalWriter:
     """Who writes for the mirror: whoever calls `init` on it fences the one before."""
     return TransactionalWriter(
         target,
-        f"tailrace.mirror.{name}.0",
+        f"tailrace.mirror.{name}.{shard}",
         timeout=timedelta(seconds=timeout),
         buffer_bytes=2 * CYCLE_BYTES,
         create_topics=False,

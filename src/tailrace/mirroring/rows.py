@@ -2,6 +2,7 @@
 
     <mirror>/<topic>/<partition>   {"next", "epoch", "topic_id", "target", …}: where it goes on
     runs/<mirror>/<n>              {"<topic>/<partition>": [[source, target, count], …]}
+    runs/<mirror>/<shard>.<n>      the same, of a shard that is not the first
     state/<mirror>                 {"state", "source", "target", "topics", "names", "at", …}
     owner/<producer id>            {"site", "cluster", "mirror"}: whose records it writes
     stopped/<mirror>/<topic>/<partition>   {"code", "message", "detail"}; gone when it goes on
@@ -14,14 +15,16 @@ committed before the first record under its id. A run says that `count` records 
 `source` on stand at the target from `target` on, one after another; records that the source has
 from a third site have the name of that site as the fourth part. Topics are names of the source. Rows
 of runs are numbered in the order of their records; many small ones become a few large ones under
-higher numbers, and are deleted, in one transaction.
+higher numbers, and are deleted, in one transaction. All runs of a partition stand in the rows
+of one shard; the first shard sees to that when it finds another number of shards in the state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import orjson
 
@@ -73,6 +76,8 @@ class State:
     """Where the target ended, by `<topic>/<partition>` of the target, when it was failed over."""
     fail_overs: int = 0
     """How often it was failed over: which fail-back a row `kept/<mirror>` is of."""
+    shards: int = 1
+    """How many processes share its partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +99,50 @@ class Stop:
 
 
 @dataclass(slots=True)
+class Numbers:
+    """Which rows of runs a shard has: `first` up to `next`; before `large_until` they are large."""
+
+    first: int = 0
+    next: int = 0
+    large_until: int = 0
+
+
+@dataclass(slots=True)
 class MirrorRows:
-    """All rows of one mirror."""
+    """All rows of one mirror, or of one of its shards."""
 
     positions: dict[Place, Position] = field(default_factory=dict)
     runs: dict[Place, list[Run]] = field(default_factory=dict)
     state: State | None = None
     stopped: dict[Place, Stop] = field(default_factory=dict)
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
-    first_run: int = 0
-    next_run: int = 0
-    large_until: int = 0  # rows of runs before this number are large ones already
+    numbers: dict[int, Numbers] = field(default_factory=dict)  # by shard
+
+    def numbers_of(self, shard: int) -> Numbers:
+        return self.numbers.setdefault(shard, Numbers())
+
+    def run_keys(self, mirror: str) -> list[bytes]:
+        """The keys of all rows of runs."""
+        return [
+            run_key(mirror, number, shard)
+            for shard, each in sorted(self.numbers.items())
+            for number in range(each.first, each.next)
+        ]
+
+    def of_shard(self, shard: int, shards: int) -> MirrorRows:
+        """What of it one of its shards needs."""
+        if shards == 1:
+            return self
+
+        def own(place: Place) -> bool:
+            return shard_of(place, shards) == shard
+
+        return replace(
+            self,
+            positions={place: each for place, each in self.positions.items() if own(place)},
+            runs={place: each for place, each in self.runs.items() if own(place)},
+            stopped={place: each for place, each in self.stopped.items() if own(place)},
+        )
 
     @property
     def records(self) -> int:
@@ -130,7 +168,7 @@ def read_rows(admin: Admin, fetcher: Fetcher) -> dict[str, MirrorRows]:
         if record.key is not None:
             newest[record.key] = record.value
     found: dict[str, MirrorRows] = {}
-    numbered: list[tuple[str, int, bytes]] = []
+    numbered: list[tuple[str, int, int, bytes]] = []
     for key, value in newest.items():
         if value is None:
             continue
@@ -147,17 +185,22 @@ def read_rows(admin: Admin, fetcher: Fetcher) -> dict[str, MirrorRows]:
         elif first == "settings":
             found.setdefault(name, MirrorRows()).settings[last] = orjson.loads(value)
         elif first == "runs":
-            numbered.append((name, int(last), value))
+            shard, _, number = last.rpartition(".")
+            numbered.append((name, int(shard or 0), int(number), value))
         else:
             rows = found.setdefault(first, MirrorRows())
             rows.positions[name, int(last)] = Position(**orjson.loads(value))
-    for name, number, value in sorted(numbered):
+    for name, of, at, value in sorted(numbered):
         rows = found.setdefault(name, MirrorRows())
-        if not rows.runs:
-            rows.first_run = number
-        rows.next_run = number + 1
+        numbers = rows.numbers.setdefault(of, Numbers(first=at))
+        numbers.next = at + 1
         add_runs(rows.runs, decode_runs(value))
     return found
+
+
+def shard_of(place: Place, shards: int) -> int:
+    """Which shard of a mirror a partition of the source belongs to."""
+    return (crc32(place[0].encode()) + place[1]) % shards
 
 
 def position_row(mirror: str, place: Place, position: Position) -> tuple[bytes, bytes]:
@@ -185,21 +228,27 @@ def settings_row(mirror: str, topic: str, settings: Mapping[str, str]) -> tuple[
     return f"settings/{mirror}/{topic}".encode(), orjson.dumps(dict(settings))
 
 
-def runs_row(mirror: str, number: int, runs: Mapping[Place, list[Run]]) -> tuple[bytes, bytes]:
+def runs_row(
+    mirror: str, number: int, runs: Mapping[Place, list[Run]], shard: int = 0
+) -> tuple[bytes, bytes]:
     document = {
         f"{topic}/{partition}": [tuple(run) if run.origin else run[:3] for run in each]
         for (topic, partition), each in runs.items()
     }
-    return run_key(mirror, number), orjson.dumps(document)
+    return run_key(mirror, number, shard), orjson.dumps(document)
 
 
-def again_row(mirror: str, number: int, copies: Mapping[Place, list[tuple[int, str, int]]]) -> tuple[bytes, bytes]:  # fmt: skip
+def again_row(mirror: str, number: int, copies: Mapping[Place, list[tuple[int, str, int]]], shard: int) -> tuple[bytes, bytes]:  # fmt: skip
     document = {f"{topic}/{partition}": each for (topic, partition), each in copies.items()}
-    return f"again/{mirror}/{number}".encode(), orjson.dumps(document)
+    return f"again/{mirror}/{_label(number, shard)}".encode(), orjson.dumps(document)
 
 
-def run_key(mirror: str, number: int) -> bytes:
-    return f"runs/{mirror}/{number}".encode()
+def run_key(mirror: str, number: int, shard: int = 0) -> bytes:
+    return f"runs/{mirror}/{_label(number, shard)}".encode()
+
+
+def _label(number: int, shard: int) -> str:
+    return f"{shard}.{number}" if shard else str(number)
 
 
 def decode_runs(value: bytes) -> dict[Place, list[Run]]:

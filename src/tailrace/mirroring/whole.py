@@ -58,13 +58,28 @@ class WholeTransactions:
 
     def reset(self) -> None:
         """Begin again, from where the partitions are."""
-        for each in (self._held, self._sizes, self._scanned, self._parts, self._open, self._turns, self._furthest):
+        for each in (
+            self._held,
+            self._sizes,
+            self._scanned,
+            self._parts,
+            self._open,
+            self._turns,
+            self._furthest,
+        ):
             each.clear()
         self._moving = True
 
     def drop(self, place: Place) -> None:
         """A partition that does not go on, or goes on elsewhere."""
-        for each in (self._held, self._sizes, self._scanned, self._parts, self._open, self._furthest):
+        for each in (
+            self._held,
+            self._sizes,
+            self._scanned,
+            self._parts,
+            self._open,
+            self._furthest,
+        ):
             each.pop(place, None)
 
     @property

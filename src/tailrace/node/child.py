@@ -18,7 +18,7 @@ from typing import NoReturn
 
 from tailrace import config
 from tailrace.errors import TailraceError
-from tailrace.node.parts import PartSpec
+from tailrace.node.parts import SHARD, PartSpec
 from tailrace.node.processes import end_with_parent
 from tailrace.project import load as project_load
 from tailrace.telemetry import logs
@@ -123,9 +123,10 @@ def run_edge(project: project_load.Project, part: Part) -> None:
 def run_mirror(project: project_load.Project, part: Part) -> None:
     from tailrace.mirroring.process import run
 
-    plan = project.mirrors[part.name]
+    name, _, shard = part.name.partition(SHARD)
+    plan = project.mirrors[name]
     source = project.cluster(plan.source, part.bootstrap)
-    run(plan, source, project.cluster(plan.target, part.bootstrap), part)
+    run(plan, source, project.cluster(plan.target, part.bootstrap), part, int(shard or 0))
 
 
 def run_registry(project: project_load.Project, part: Part) -> None:

@@ -39,6 +39,7 @@ DRAIN = (
     "registry",
     "broker",
 )
+SHARD = "#"  # is in no name
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +76,12 @@ def parts_of(project: Project, only: Collection[str] = ()) -> list[PartSpec]:
     if project.views:
         parts.append(PartSpec("views", project.name))
     parts += [PartSpec("sink", name) for name in project.sinks]
-    parts += [PartSpec("mirror", name) for name in project.mirrors]
+    for name, plan in project.mirrors.items():
+        parts += [PartSpec("mirror", shard_name(name, number)) for number in range(plan.shards)]
     parts.append(PartSpec("console", "console"))
     if not only:
         return parts
-    known = {part.name for part in parts} | {part.kind for part in parts}
+    known = {part.name.partition(SHARD)[0] for part in parts} | {part.kind for part in parts}
     for name in only:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
@@ -88,4 +90,13 @@ def parts_of(project: Project, only: Collection[str] = ()) -> list[PartSpec]:
                 hint=f"did you mean {near[0]!r}?" if near else f"parts: {', '.join(sorted(known))}",
             )
     always = ("broker", "console")
-    return [part for part in parts if part.kind in always or {part.name, part.kind} & set(only)]
+    return [
+        part
+        for part in parts
+        if part.kind in always or {part.name.partition(SHARD)[0], part.kind} & set(only)
+    ]
+
+
+def shard_name(name: str, number: int) -> str:
+    """What the process of one shard is called; the first as the whole."""
+    return f"{name}{SHARD}{number}" if number else name

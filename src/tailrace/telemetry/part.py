@@ -114,7 +114,7 @@ def _short(name: str, fact: object) -> object:
 
 def report_path(directory: Path, part: str) -> Path:
     """Where the part called `<kind>-<name>` keeps its report."""
-    return directory / "run" / (re.sub(r"[^A-Za-z0-9._-]", "_", part) + ".json")
+    return directory / "run" / (re.sub(r"[^A-Za-z0-9._#-]", "_", part) + ".json")
 
 
 def read_reports(directory: Path) -> list[dict[str, Any]]:
