@@ -28,7 +28,7 @@ RULES: Mapping[str, tuple[str, ...]] = {
     "pods": ("create", "delete", "deletecollection", "get", "list", "patch", "watch"),
     "configmaps": ("create", "deletecollection"),
     "services": ("deletecollection",),
-    "persistentvolumeclaims": ("deletecollection",),
+    "persistentvolumeclaims": ("deletecollection", "list"),
 }
 
 
