@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import orjson
 import pytest
 
 from servers.binlog import MySQLCase
 from servers.capture import Running
 from tailrace.sources.doctor import examine
-from tailrace.sources.errors import BinlogSettingsError
+from tailrace.sources.errors import BinlogSettingsError, PrivilegeError, ReplicationRefusedError
+from tailrace.sources.mysql.address import parse_address
+from tailrace.sources.mysql.server import Server, connect
+from tailrace.sources.mysql.stream import BinlogStream
 
 Make = Callable[..., MySQLCase]
 ITEMS = "CREATE TABLE items (id INT PRIMARY KEY, name TEXT, amount INT)"
@@ -222,3 +226,112 @@ def test_settings_that_lose_something_are_refused_and_repaired_by_the_doctor(
     finally:
         case.execute("SET GLOBAL binlog_row_metadata = 'FULL'")
     assert not [finding for finding in examine(case.source) if finding.state == "bad"]
+
+
+DOCUMENTS = """CREATE TABLE documents (id INT PRIMARY KEY, doc JSON, n INT, other JSON)"""
+CHANGES = (
+    "doc = JSON_SET(doc, '$.a', 5)", "doc = JSON_SET(doc, '$.bb', JSON_OBJECT('x', 1.50))",
+    "doc = JSON_REPLACE(doc, '$.list[1]', 'zwölf')", "doc = JSON_REMOVE(doc, '$.list[0]')",
+    "doc = JSON_SET(doc, '$.\"a b\"', CAST('null' AS JSON)), n = n + 1",
+    "doc = JSON_ARRAY_INSERT(doc, '$.list[1]', TRUE)", "doc = JSON_REMOVE(doc, '$.bb.x')",
+    "doc = JSON_REMOVE(doc, '$.a'), other = JSON_SET(other, '$[0].z', 1, '$[0].y', 2)",
+    "other = JSON_SET(other, '$.gone', 1)", "doc = NULL", "doc = '{}', other = doc",
+)  # fmt: skip
+
+
+def test_json_that_is_told_by_its_changes_is_patched(binlog_case: Make) -> None:
+    case = binlog_case("documents")
+    if case.server.mariadb:
+        pytest.skip("MariaDB has no partial updates of JSON")
+    case.execute(DOCUMENTS)
+    # Only values that are long beside their change are told by it.
+    pad = "p" * 200
+    document = f'{{"list": ["{pad}", "ä", {{"deep": 1}}], "a": "{pad}", "long": "{pad}{pad}"}}'
+    for number in (1, 2):
+        case.execute(f"INSERT INTO documents VALUES ({number}, '{document}', 1, '[{document}]')")
+    with case.capture() as running:
+        running.copied()
+        case.execute("SET SESSION binlog_row_value_options = 'PARTIAL_JSON'")
+        for change in CHANGES:
+            case.execute(f"UPDATE documents SET {change}")
+            settle(case, running)
+            expected = {
+                row[0]: [None if one is None else orjson.loads(one) for one in row[1:]]
+                for row in case.rows(
+                    "SELECT id, CAST(doc AS CHAR), CAST(other AS CHAR) FROM documents"
+                )
+            }
+            found = running.written.table(f"{case.schema}.documents")
+            assert {row["id"]: [row["doc"], row["other"]] for row in found} == expected, change
+        assert not running.part._facts.get("alarms")
+    running.written.check()
+    [(file, *_)] = case.rows("SHOW BINARY LOG STATUS")
+    told = [row[2] for row in case.rows(f"SHOW BINLOG EVENTS IN '{file}'")]
+    assert told.count("Update_rows_partial") >= 8
+
+
+def test_a_number_that_another_replica_takes_is_named(binlog_case: Make) -> None:
+    case = binlog_case("items", server_id=987_654)
+    case.execute(ITEMS, many(1, 10))
+    with case.capture() as running:
+        running.copied()
+        other = Server.ask(connect(parse_address("other", case.address), 0))
+        file, position = other.end()
+        known = other.state_at(file, position) if other.mariadb else other.executed()
+        name = f"{running.part.project}/{case.source.name}"  # MySQL tells replicas apart by it
+        thief = BinlogStream(other, 987_654, name, file, position, known, 1.0)
+        with pytest.raises(ReplicationRefusedError) as told:
+            running.until(lambda: False)
+        thief.close()
+        running.error = None
+    assert "server_id=" in told.value.hint
+    assert told.value.detail
+
+
+def test_a_server_that_was_reset_is_compared(binlog_case: Make) -> None:
+    case = binlog_case("items")
+    case.execute(ITEMS, many(1, 150))
+    with case.capture() as running:
+        running.copied()
+    case.execute("DELETE FROM items WHERE id < 20")
+    case.execute("RESET MASTER" if case.server.mariadb else "RESET BINARY LOGS AND GTIDS")
+    case.execute("INSERT INTO items VALUES (1000, 'after', 1)")
+    with case.capture() as running:
+        until_same(case, running)
+        case.execute("UPDATE items SET amount = 0 WHERE id > 100")
+        until_same(case, running)
+
+
+@pytest.mark.thorough
+def test_a_row_larger_than_a_packet_arrives(binlog_case: Make) -> None:
+    case = binlog_case("blobs")
+    case.execute("SET GLOBAL max_allowed_packet = 67108864")
+    case.connection.close()
+    case.connection = case.server.connect(case.schema)  # it has the limit of its beginning
+    case.execute("CREATE TABLE blobs (id INT PRIMARY KEY, data LONGTEXT)")
+    with case.capture() as running:
+        running.copied()
+        for size in ((1 << 24) - 100, (1 << 24) + 10, 33_600_000):
+            case.execute(f"REPLACE INTO blobs VALUES (1, REPEAT('x', {size}))")
+            settle(case, running)
+            [row] = running.written.table(f"{case.schema}.blobs")
+            assert len(row["data"]) == size
+
+
+@pytest.mark.parametrize("granted", ["SELECT", "SELECT, REPLICATION CLIENT"])
+def test_a_user_who_may_not_read_the_binlog_is_told_the_grant(binlog_case: Make, granted: str) -> None:  # fmt: skip
+    case = binlog_case("items")
+    case.execute(ITEMS)
+    user = f"u{len(granted)}_{case.schema}"
+    if case.server.mariadb:
+        granted = granted.replace("CLIENT", "CLIENT, BINLOG MONITOR")
+    case.execute(f"CREATE USER {user}@'127.0.0.1' IDENTIFIED BY 'word'")
+    case.execute(f"GRANT {granted} ON *.* TO {user}@'127.0.0.1'")
+    case.address = case.address.replace("root@", f"{user}:word@")
+    with case.capture() as running:
+        with pytest.raises(PrivilegeError) as told:
+            running.until(lambda: False)
+        running.error = None
+    assert "REPLICATION SLAVE" in told.value.hint
+    assert user in told.value.detail or "privilege" in told.value.detail.lower()
+    case.execute(f"DROP USER {user}@'127.0.0.1'")

@@ -14,11 +14,13 @@ from tailrace.sources.errors import ReplicationProtocolError
 from tailrace.sources.mysql import values
 from tailrace.sources.mysql.fields import BINARIES, Field
 from tailrace.sources.mysql.json_binary import read_json
+from tailrace.sources.mysql.json_diffs import read_diffs
 from tailrace.sources.mysql.table_map import TableMap, Wire
 
 Row = dict[str, Any]
 Decoder = Callable[[bytes, int], tuple[Row, int]]
 MOST_FORMS = 4096
+JSON = 245
 
 _STRUCT = {1: "b", 2: "h", 3: "i", 8: "q"}
 _SIZES = {"b": 1, "h": 2, "i": 4, "q": 8, "f": 4, "d": 8}
@@ -30,21 +32,31 @@ class RowDecoder:
     def __init__(self, table: TableMap, wanted: Collection[str] | None = None) -> None:
         self.table = table
         self._wanted = wanted
-        self._forms: dict[tuple[bytes, bytes], Decoder] = {}
+        self._forms: dict[tuple[bytes, bytes, bytes], Decoder] = {}
 
-    def rows(self, data: bytes, at: int, present: bytes, count: int) -> Decoder:
-        """The decoder of the row at `at`, whose null bitmap stands there."""
+    @property
+    def json_columns(self) -> int:
+        """How many columns may be told by their changes."""
+        return sum(wire.type == JSON for wire in self.table.wires)
+
+    def rows(
+        self, data: bytes, at: int, present: bytes, count: int, partial: bytes = b""
+    ) -> Decoder:
+        """The decoder of the row at `at`, whose null bitmap stands there; `partial` is a bitmap
+        of the JSON columns that are told by their changes."""
         size = (count + 7) >> 3
-        key = present, data[at : at + size]
+        key = present, data[at : at + size], partial
         found = self._forms.get(key)
         if found is None:
             if len(self._forms) >= MOST_FORMS:
                 self._forms.clear()
-            found = self._forms[key] = self._generate(present, key[1])
+            found = self._forms[key] = self._generate(present, key[1], partial)
         return found
 
-    def _generate(self, present: bytes, nulls: bytes) -> Decoder:
+    def _generate(self, present: bytes, nulls: bytes, partial: bytes) -> Decoder:
         """`nulls` may have bits set behind the last column: MariaDB sets them."""
+        documents = [at for at, wire in enumerate(self.table.wires) if wire.type == JSON]
+        told = {at for n, at in enumerate(documents) if partial and partial[n >> 3] >> (n & 7) & 1}
         there = [at for at in range(len(self.table.wires)) if present[at >> 3] >> (at & 7) & 1]
         size = (len(there) + 7) >> 3
         if len(nulls) < size:
@@ -76,7 +88,11 @@ class RowDecoder:
                 run.append((value, code))
             else:
                 leave()
-                expression = _varying(field, wire, value, names, lines)
+                if at in told:
+                    lines += [" n = int.from_bytes(b[p:p + 4], 'little'); p += 4", f" {value} = b[p:p + n]; p += n"]  # fmt: skip
+                    names["f_diffs"], expression = read_diffs, f"f_diffs({value})"
+                else:
+                    expression = _varying(field, wire, value, names, lines)
             if shown:
                 items.append(f"{field.name!r}: {expression}")
         leave()

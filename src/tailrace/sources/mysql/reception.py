@@ -33,6 +33,8 @@ from tailrace.sources.mysql.decoder import Row, RowDecoder
 from tailrace.sources.mysql.events import Event, read_query, read_rows_head
 from tailrace.sources.mysql.filters import RowFilter, RowFilters
 from tailrace.sources.mysql.gtid import Known, read_gtid, read_tagged_gtid
+from tailrace.sources.mysql.json_diffs import Diffs, DoesNotFit
+from tailrace.sources.mysql.packets import length_of
 from tailrace.sources.mysql.server import REQUESTS, Server, matches
 from tailrace.sources.mysql.settings import MySQLSettings
 from tailrace.sources.mysql.table import Captured, captured, shape_of
@@ -59,6 +61,7 @@ ALTERED = re.compile(
 )
 RENAMED = re.compile(rf"{NAME}(?:\s*\.\s*{NAME})?\s+TO\s+{NAME}(?:\s*\.\s*{NAME})?", re.IGNORECASE)
 MARIADB_STANDALONE, MARIADB_PREPARED = 1, 64
+PARTIAL_JSON = 1
 
 
 @dataclass(slots=True)
@@ -525,13 +528,18 @@ class Reception:
             children = [key.child for key in self.cascades.of(table.name)]
             self._lost(f"rows of {table.name} came without all their columns", children)
             return
-        if event.type == kinds.PARTIAL_UPDATE:
-            self._incomplete(table, "updates of JSON carry only what changed (PARTIAL_JSON)")
-            return
+        partial = event.type == kinds.PARTIAL_UPDATE
         if _holds(before, count) < count or _holds(after, count) < count:
-            self._partial_rows(table, event, count, before, after, at)
+            if partial:
+                self._incomplete(table, "updates of JSON carry only what changed (PARTIAL_JSON)")
+            else:
+                self._partial_rows(table, event, count, before, after, at)
             return
-        rows = self._decoded(table, body, at, before, count)
+        try:
+            rows = self._decoded(table, body, at, before, count, partial=partial)
+        except DoesNotFit:
+            self._incomplete(table, "a change of JSON (PARTIAL_JSON) is not one of the row before")
+            return
         if table.schema.table == REQUESTS:
             self.requests += [orjson.loads(row["request"]) for row in rows if op == "c"]
             return
@@ -604,8 +612,9 @@ class Reception:
             transaction.part_rows = 0
 
     def _decoded(
-        self, table: Captured, body: bytes, at: int, present: bytes, count: int
-    ) -> list[Row]:
+        self, table: Captured, body: bytes, at: int, present: bytes, count: int,
+        *, partial: bool = False,
+    ) -> list[Row]:  # fmt: skip
         decoder = table.decoder
         assert decoder is not None
         rows: list[Row] = []
@@ -615,6 +624,11 @@ class Reception:
             while at < end:
                 row, at = decoder.rows(body, at, present, there)(body, at)
                 rows.append(row)
+                if partial:
+                    row, at = _patched(decoder, body, at, present, there, row)
+                    rows.append(row)
+        except DoesNotFit:
+            raise
         except (IndexError, ValueError, UnicodeDecodeError, OverflowError) as error:
             raise _unreadable(table.name, str(error)) from error
         except Exception as error:
@@ -991,6 +1005,23 @@ class Reception:
         reached = self.copies.write(chunk, table, self._copy_frame, self.position - 1, order)
         self._copied = (self.position, reached)
         self.cut()
+
+
+def _patched(
+    decoder: RowDecoder, body: bytes, at: int, present: bytes, count: int, before: Row
+) -> tuple[Row, int]:
+    """The row after an update whose JSON columns may be told by their changes."""
+    options, at = length_of(body, at)
+    told = b""
+    if options & PARTIAL_JSON:
+        size = (decoder.json_columns + 7) // 8
+        told, at = body[at : at + size], at + size
+    row, at = decoder.rows(body, at, present, count, told)(body, at)
+    made = {
+        name: value.applied(before[name]) if isinstance(value, Diffs) else value
+        for name, value in row.items()
+    }
+    return made, at
 
 
 def _holds(bitmap: bytes, count: int) -> int:

@@ -62,6 +62,9 @@ PASSING = (
 )
 
 
+GRANTS = "GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO the user;"
+
+
 @contextmanager
 def translated(what: str) -> Iterator[None]:
     """Errors of the driver as errors of ours."""
@@ -74,7 +77,7 @@ def translated(what: str) -> Iterator[None]:
             raise PrivilegeError(
                 f"the database user may not do this: {what}",
                 detail=text,
-                hint="GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO the user;",
+                hint=GRANTS,
             ) from error
         if number in PASSING or isinstance(error, (pymysql.InterfaceError,)) or number == 0:
             raise ServerUnreachableError(

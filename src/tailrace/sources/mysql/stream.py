@@ -8,13 +8,14 @@ from collections.abc import Iterator
 
 from tailrace.sources.errors import (
     BinlogLostError,
+    PrivilegeError,
     ReplicationRefusedError,
     ServerUnreachableError,
 )
 from tailrace.sources.mysql.events import Event, Unpacker
 from tailrace.sources.mysql.gtid import GtidSet, Known
 from tailrace.sources.mysql.packets import Packets, read_error
-from tailrace.sources.mysql.server import Server, translated
+from tailrace.sources.mysql.server import DENIED, GRANTS, Server, translated
 
 COM_BINLOG_DUMP, COM_BINLOG_DUMP_GTID = 0x12, 0x1E
 PURGED_OR_AHEAD = 1236
@@ -96,6 +97,10 @@ def _refused(number: int, text: str) -> Exception:
         return ReplicationRefusedError(
             "another replica has the number of this source", detail=text,
             hint="give the source another `server_id=`",
+        )  # fmt: skip
+    if number in DENIED:
+        return PrivilegeError(
+            "the database user may not read the binlog", detail=text, hint=GRANTS,
         )  # fmt: skip
     gone = ("purged", "could not find", "not in the master's binlog", "missing the gtid")
     if number == PURGED_OR_AHEAD and any(word in lower for word in gone):
