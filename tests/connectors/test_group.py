@@ -154,3 +154,36 @@ def test_an_idle_worker_is_small(start: Callable[[str], Process]) -> None:
     status = Path(f"/proc/{worker.process.pid}/status").read_text()
     resident = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))  # fmt: skip
     assert resident < 80 * 1024
+
+
+@pytest.mark.crash
+def test_each_of_five_workers_moves_only_what_it_gets(begin: Callable[..., ConnectServer]) -> None:
+    settings = {"group__id": "five", "config__storage__topic": "five-configs"}
+    workers = [begin(**settings)]
+    ask = Asking(workers[0].address)
+    until(lambda: ask("DELETE", "/connectors/none")[0] == 404)
+    ask.make("five", "Numbers", topic="five", tasks__max="8", parts="8")
+    ask.wait("five", "RUNNING", *["RUNNING"] * 8)
+
+    def running() -> dict[object, int]:
+        """The process of everything that runs, wherever."""
+        return {
+            unit: one.child.process.pid
+            for worker in workers
+            for unit, one in list(worker.worker._running.items())
+            if one.child is not None and not one.stopping
+        }
+
+    for count in range(2, 6):
+        before = running()
+        workers.append(begin(**settings))
+        fair = 9 // count  # eight tasks and the connector itself
+        until(lambda fair=fair: len(workers[-1].worker._running) >= fair - 1
+              and len(set(running())) == 8 and len(placed(ask, "five")) == 8)  # type: ignore[misc]  # fmt: skip
+        got = set(workers[-1].worker._running)
+        assert len(got) <= fair + 1
+        assert {unit: pid for unit, pid in running().items() if unit not in got} == {
+            unit: pid for unit, pid in before.items() if unit not in got
+        }
+    assert len(set(placed(ask, "five").values())) == 5
+    ask.client.close()
