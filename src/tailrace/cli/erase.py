@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from tailrace.project.load import Project
 
 
+WITH_VIEWS = ("topic", "table", "view")
+"""Kinds of nodes by way of which what was erased is cleared."""
+
+
 @click.group()
 def erase() -> None:
     """Erase a subject, single records or a key, with a proof."""
@@ -310,13 +314,17 @@ def _made_of(project: Project, topics: Iterable[str]) -> list[str]:
         return []
     told: list[str] = []
     for topic in sorted(topics):
-        cleared = _cleared(topology, topic)
-        told += [
-            f"{node.kind} {node.label}, made of {topic}"
-            for node in topology.made_of(topic)
-            if not (node.kind == "view" and node.label in cleared)
-            and node.label != f"{topic}{STATE_TOPIC}"  # its records of the stream go, too
-        ]
+        cleared = topology.made_of(topic, WITH_VIEWS)
+        for node in topology.made_of(topic):
+            if node.label == f"{topic}{STATE_TOPIC}" or (node.kind == "view" and node in cleared):
+                continue  # the records of the stream go there, too
+            said = f"{node.kind} {node.label}, made of {topic}"
+            if node.kind == "sink" and node in cleared:
+                said += (
+                    ": filled again with its view; the rows before are kept for a rollback "
+                    f"until `tailrace sink replay {node.label}`, what was appended or sent stays"
+                )
+            told.append(said)
         told += [
             f"reaction {each.name}, made of {topic}"
             for each in project.reactions.values()
@@ -338,7 +346,7 @@ def _topology(project: Project) -> Topology | None:
 
 def _cleared(topology: Topology, topic: str) -> set[str]:
     """The views that are cleared of what a topic held: they read it, or views that do."""
-    made = topology.made_of(topic, ("topic", "table", "view"))
+    made = topology.made_of(topic, WITH_VIEWS)
     return {node.label for node in made if node.kind == "view"}
 
 
