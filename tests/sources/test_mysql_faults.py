@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 
 import orjson
+import pymysql
 import pytest
 
 from servers.binlog import MySQLCase
@@ -335,3 +338,39 @@ def test_a_user_who_may_not_read_the_binlog_is_told_the_grant(binlog_case: Make,
     assert "REPLICATION SLAVE" in told.value.hint
     assert user in told.value.detail or "privilege" in told.value.detail.lower()
     case.execute(f"DROP USER {user}@'127.0.0.1'")
+
+
+def test_a_commit_that_is_streamed_before_it_is_seen_is_not_overwritten_by_the_copy(binlog_case: Make) -> None:  # fmt: skip
+    """Semi-synchronous replication makes the moment between the binlog and visibility long: the
+    first copy reads the old row, and the new one is in the log all the same."""
+    case = binlog_case("items")
+    word = "master" if case.server.mariadb else "source"
+    if not case.server.mariadb:
+        try:
+            case.execute("INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'")
+        except pymysql.MySQLError:
+            pytest.skip("this MySQL came without its plugin for semi-synchronous replication")
+    case.execute(ITEMS, many(1, 150))
+    with closing(case.server.connect(case.schema)) as other:
+        for setting in (f"{word}_timeout = 60000", f"{word}_wait_point = AFTER_SYNC", f"{word}_enabled = ON"):  # fmt: skip
+            case.execute(f"SET GLOBAL rpl_semi_sync_{setting}")
+        change = "UPDATE items SET name = 'new' WHERE id = 5"
+        waiting = threading.Thread(target=lambda: other.cursor().execute(change))
+        waiting.start()
+        try:
+            stuck = f"SELECT count(*) FROM information_schema.processlist WHERE info = \"{change}\" AND state LIKE '%semi%'"  # fmt: skip
+            deadline = time.monotonic() + 20
+            while not case.rows(stuck)[0][0]:
+                assert time.monotonic() < deadline, case.rows("SHOW FULL PROCESSLIST")
+                time.sleep(0.02)
+            with case.capture() as running:
+                time.sleep(1)  # the copy reads; that it may not end before the commit is no fault
+                assert case.rows("SELECT name FROM items WHERE id = 5") != [("new",)]
+                case.execute(f"SET GLOBAL rpl_semi_sync_{word}_enabled = OFF")
+                waiting.join(30)
+                assert not waiting.is_alive()
+                running.copied()
+                until_same(case, running)
+        finally:
+            case.execute(f"SET GLOBAL rpl_semi_sync_{word}_enabled = OFF")
+            waiting.join(60)
