@@ -10,7 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 import tailrace as tr
 from pipelines.steps import tell_steps
 from pipelines.ticks.test_fill import PAID, PER_COUNTRY

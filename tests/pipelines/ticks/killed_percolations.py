@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 import tailrace as tr
 from pipelines.steps import tell_steps
 from pipelines.ticks.killed_patterns import in_process
