@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
+from dataclasses import replace
 
 import orjson
 import pymysql
 import pytest
 
-from servers.binlog import MySQLCase
+from servers.binlog import SMALL_MYSQL, MySQLCase
 from servers.capture import Running
+from tailrace.sources import MySQL
 from tailrace.sources.doctor import examine
-from tailrace.sources.errors import BinlogSettingsError, PrivilegeError, ReplicationRefusedError
+from tailrace.sources.errors import (
+    BinlogSettingsError,
+    PrivilegeError,
+    ReplicationRefusedError,
+    ServerUnreachableError,
+)
 from tailrace.sources.mysql.address import parse_address
 from tailrace.sources.mysql.server import Server, connect
 from tailrace.sources.mysql.stream import BinlogStream
@@ -374,3 +382,47 @@ def test_a_commit_that_is_streamed_before_it_is_seen_is_not_overwritten_by_the_c
         finally:
             case.execute(f"SET GLOBAL rpl_semi_sync_{word}_enabled = OFF")
             waiting.join(60)
+
+
+@pytest.mark.thorough
+def test_a_connection_whose_other_end_is_gone_is_noticed(binlog_case: Make) -> None:
+    """A machine in between forgets the connection: nothing comes any more, not even an end."""
+    case = binlog_case("items")
+    case.execute(ITEMS, many(1, 10))
+    silent, pairs = threading.Event(), []
+
+    def carry(taken: socket.socket, given: socket.socket) -> None:
+        with suppress(OSError):
+            while data := taken.recv(65536):
+                if not silent.is_set():
+                    given.sendall(data)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                here, _ = listening.accept()
+                there = socket.create_connection(("127.0.0.1", case.server.port))
+                pairs.append((here, there))
+                for ends in ((here, there), (there, here)):
+                    threading.Thread(target=carry, args=ends, daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=accept, daemon=True).start()
+        port = listening.getsockname()[1]
+        source = MySQL(
+            "shop", case.address.replace(f":{case.server.port}", f":{port}"), tables="items"
+        )
+        settings = replace(SMALL_MYSQL, silence_seconds=5.0, look_seconds=600.0)
+        with Running(source, case.shared, case.directory, settings) as running:
+            running.copied()
+            silent.set()
+            case.execute("INSERT INTO items VALUES (99, 'unheard', 0)")
+            with pytest.raises(ServerUnreachableError, match="silent") as told:
+                running.until(lambda: False)
+            running.error = None
+        listening.shutdown(socket.SHUT_RDWR)
+    for each in [end for pair in pairs for end in pair]:
+        each.close()
+    assert told.value.hint
+    with case.capture() as running:
+        until_same(case, running)
