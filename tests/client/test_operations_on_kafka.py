@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,7 +18,7 @@ from tailrace.cli.main import cli
 from tailrace.client.admin import Admin
 from tailrace.client.errors import RequestError
 from tailrace.client.log import connect
-from tailrace.client.moves import PlannedMove, begin, throttled
+from tailrace.client.moves import PlannedMove, begin, throttled, throttles_of
 from tailrace.client.operations import Operations
 from tailrace.errors import TailraceError
 
@@ -146,7 +148,7 @@ def test_a_move_is_cancelled_and_its_throttle_taken_away(kafka: Kafka) -> None:
     (home,) = _partitions(kafka, "slow")[0]["replicas"]
     target = next(id for id in (1, 2, 3) if id != home)
     move = PlannedMove("slow", 0, (home,), (target,))
-    with Admin(kafka.bootstrap) as admin, throttled(admin, [move], 1):
+    with Admin(kafka.bootstrap) as admin, throttled(admin, throttles_of([move], 1)):
         begin(admin, [move])
         _, document = _cluster(kafka, "status")
         assert [each["topic"] for each in document["moves"]] == ["slow"]
@@ -158,3 +160,78 @@ def test_a_move_is_cancelled_and_its_throttle_taken_away(kafka: Kafka) -> None:
         _until(lambda: not Operations(admin).moves())
         assert _cluster(kafka, "status")[1]["throttles"] == []
     assert _partitions(kafka, "slow")[0]["replicas"] == [home]
+
+
+def _fill(kafka: Kafka, topic: str, megabytes: int) -> None:
+    with connect(kafka.bootstrap) as log, log.producer() as producer:
+        for _ in range(2 * megabytes):
+            producer.send(topic, value=bytes(500_000))
+
+
+def test_a_killed_move_goes_on_and_leaves_no_throttle(kafka: Kafka) -> None:
+    _make(kafka, "killed", 1, 1)
+    _fill(kafka, "killed", 10)
+    (home,) = _partitions(kafka, "killed")[0]["replicas"]
+    target = next(id for id in (1, 2, 3) if id != home)
+    command = [sys.executable, "-P", "-m", "tailrace", "cluster", "move", "killed", "--to", str(target), "--throttle", "1MB", "--execute", "--wait", "--bootstrap", kafka.bootstrap]  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        _until(lambda: bool(_cluster(kafka, "status")[1]["moves"]))
+        process.kill()
+    assert _cluster(kafka, "status")[1]["throttles"]
+    _until(lambda: _partitions(kafka, "killed")[0]["replicas"] == [target])
+    _until(lambda: not _cluster(kafka, "status")[1]["throttles"])
+
+
+def test_two_moves_at_once_are_both_done(kafka: Kafka) -> None:
+    for topic in ("one", "two"):
+        _make(kafka, topic, 2, 1)
+        _fill(kafka, topic, 2)
+    commands = [
+        [
+            sys.executable,
+            "-P",
+            "-m",
+            "tailrace",
+            "cluster",
+            "move",
+            topic,
+            "--to",
+            to,
+            "--throttle",
+            "20MB",
+            "--execute",
+            "--wait",
+            "--bootstrap",
+            kafka.bootstrap,
+        ]
+        for topic, to in (("one", "1"), ("two", "2"))
+    ]
+    processes = [subprocess.Popen(each, stdout=subprocess.DEVNULL) for each in commands]
+    assert [each.wait(PATIENCE) for each in processes] == [0, 0]
+    for topic, to in (("one", 1), ("two", 2)):
+        assert all(each["replicas"] == [to] for each in _partitions(kafka, topic))
+    _until(lambda: not _cluster(kafka, "status")[1]["throttles"])
+
+
+def test_a_broker_that_is_gone_is_no_place_to_move_to_and_nothing_is_elected_without_a_candidate(
+    kafka: Kafka,
+) -> None:
+    _make(kafka, "lonely", 1, 1)
+    (home,) = _partitions(kafka, "lonely")[0]["replicas"]
+    other = next(id for id in (1, 2, 3) if id != home)
+    kafka.kill(home - 1)
+    _until(lambda: _partitions(kafka, "lonely")[0]["leader"] == -1)
+    with pytest.raises(TailraceError, match=f"broker {home} is not there"):
+        _cluster(kafka, "move", "payments", "--to", f"{home}")
+    status, document = _cluster(kafka, "status")
+    assert status == 1
+    assert ["lonely", 0] in [[each["topic"], each["partition"]] for each in document["offline"]]
+    with pytest.raises(TailraceError) as refused:
+        _cluster(kafka, "elect", "lonely", "--unclean", "--accept-loss", "--execute")
+    assert "lonely" in str(refused.value)
+    assert _partitions(kafka, "lonely")[0]["leader"] == -1
+    with pytest.raises(TailraceError):
+        _cluster(kafka, "move", "lonely", "--to", f"{other}", "--execute")
+    kafka.restart(home - 1)
+    _until(lambda: _cluster(kafka, "status")[0] == 0)
+    assert _partitions(kafka, "lonely")[0]["leader"] == home

@@ -105,7 +105,7 @@ def test_spark_asks_for_valid_executors_and_for_nothing_its_role_forbids(
         schema.validate(each, KUBERNETES, strict=True)
         (container,) = each["spec"]["containers"]
         assert container["image"] == "registry/shop:1"
-        assert container["command"] == ["/usr/local/bin/python", "-m", "tailrace.pipelines.executor"]  # fmt: skip
+        assert container["command"] == ["/usr/local/bin/python", "-m", "tailrace.pipelines.spark.executor"]  # fmt: skip
         assert each["spec"]["serviceAccountName"] == "my-shop-executor"
         assert each["spec"]["automountServiceAccountToken"] is False
         assert [owner["name"] for owner in each["metadata"]["ownerReferences"]] == [pod["metadata"]["name"]]  # fmt: skip

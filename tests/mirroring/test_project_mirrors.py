@@ -233,11 +233,13 @@ shards = 2
             with pytest.raises(urllib.error.HTTPError) as missing:
                 ask("/api/mirrors/nobody")
             assert missing.value.code == 404
+            missing.value.close()
             planned = ask("/api/mirrors/to-berlin/fail-over", {})
             assert (planned["executed"], planned["not_mirrored"]) == (False, 0)
             with pytest.raises(urllib.error.HTTPError) as running:
                 ask("/api/mirrors/to-berlin/fail-back", {"execute": True})
             assert running.value.code == 400
+            running.value.close()
             assert ask("/api/mirrors/to-berlin/fail-over", {"execute": True})["executed"]
             assert ask("/api/mirrors/to-berlin")["state"] == "failed-over"
             with connect(ber.address) as log, log.producer() as producer:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
+import orjson
 
 from tailrace.cli.output import (
     bootstrap_address,
@@ -17,7 +21,8 @@ from tailrace.cli.output import (
 from tailrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from tailrace.client.operations import ClusterState, Operations
+    from tailrace.client.moves import PlannedMove
+    from tailrace.client.operations import ClusterState, Operations, Throttle
 
 WATCH_SECONDS = 2.0
 
@@ -196,6 +201,7 @@ def move(
                 to=brokers,
                 execute=execute,
                 throttle=rate,
+                guard=partial(_watched, address),
                 then=done,
             )
     if as_json:
@@ -246,6 +252,41 @@ def _move_options(
     if rate < 1:
         raise UsageError("--throttle is at least one byte a second")
     return rate
+
+
+@contextmanager
+def _watched(
+    address: str | None, moves: Sequence[PlannedMove], throttles: Sequence[Throttle]
+) -> Iterator[None]:
+    """Another process takes the throttles away if this one is killed while this lasts."""
+    import subprocess
+    import sys
+
+    from tailrace.client.errors import ClientError
+
+    where = [] if address is None else [address]
+    told = {
+        "moves": [[each.topic, each.partition] for each in moves],
+        "throttles": [asdict(each) for each in throttles],
+    }
+    watcher = subprocess.Popen(
+        [sys.executable, "-P", "-m", "tailrace.cli.keep_watch", *where],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
+    assert watcher.stdin is not None
+    with watcher.stdin as words:
+        words.write(orjson.dumps(told) + b"\n")
+        words.flush()
+        try:
+            yield
+        except ClientError:  # a throttle may be where nobody answers: the watcher tries on
+            raise
+        except BaseException:
+            words.write(b"done\n")
+            raise
+        words.write(b"done\n")
+    watcher.wait()
 
 
 def _await_moves(operations: Operations, places: set[tuple[str, int]]) -> None:

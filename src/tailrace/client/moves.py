@@ -3,18 +3,19 @@
 A plan keeps the order of replicas: a newcomer takes the place of the one that leaves, so that a
 preferred leader that stays remains preferred. The newcomer is the broker whose rack has no replica of the partition yet, then the one with
 the fewest bytes after what is planned already. Kafka copies; a throttle holds it back, and must
-be taken away afterwards: `throttled` does that at its end, also after an error. One that a killed
-command left shows in `status`, and `clear_throttles` takes it away.
+be taken away afterwards: `throttled` does that at its end, also after an error. If the command that
+set it may be killed, another process keeps watch (`keep_watch`) and takes it away when the moves are
+over. One that is left all the same shows in `status`, and `clear_throttles` takes it away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from tailrace.client.admin import BROKER_RESOURCE, Admin, Place
-from tailrace.client.errors import RequestError
+from tailrace.client.errors import ClientError, RequestError
 from tailrace.client.operations import (
     THROTTLED_RATES,
     THROTTLED_REPLICAS,
@@ -23,6 +24,7 @@ from tailrace.client.operations import (
     Throttle,
     parse_places,
 )
+from tailrace.clock import SYSTEM
 from tailrace.errors import UsageError
 from tailrace.wire.apis import APIS, ApiKey
 from tailrace.wire.errors import ErrorCode
@@ -30,6 +32,7 @@ from tailrace.wire.messages import alter_partition_reassignments as messages
 from tailrace.wire.messages import incremental_alter_configs as configs
 
 SET, DELETE = 0, 1
+WATCH_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,9 @@ class PlannedMove:
             "from": list(self.before),
             "to": list(self.after),
         }
+
+
+Guard = Callable[[Sequence[PlannedMove], Sequence[Throttle]], AbstractContextManager[None]]
 
 
 def plan_moves(
@@ -126,11 +132,12 @@ def plan_or_move(
     to: Sequence[int] | None = None,
     execute: bool = False,
     throttle: int | None = None,
+    guard: Guard = lambda moves, throttles: nullcontext(),
     then: Callable[[set[Place]], None] = lambda moved: None,
 ) -> list[PlannedMove]:
     """The moves of TOPIC or TOPIC/PARTITION; begun if `execute`. `then` is called once they have
-    begun, and the throttle lasts until it returns. A throttle that an earlier command left is
-    taken away first."""
+    begun, and the throttle lasts until it returns; `guard` is entered before it is set. A throttle
+    that an earlier command left is taken away first."""
     operations = Operations(admin)
     state = operations.status()
     named = list(places)
@@ -153,7 +160,8 @@ def plan_or_move(
         clear_throttles(admin, state.throttles)
     if not moves:
         return moves
-    with nullcontext() if throttle is None else throttled(admin, moves, throttle):
+    held = [] if throttle is None else throttles_of(moves, throttle)
+    with guard(moves, held) if held else nullcontext(), throttled(admin, held):
         begin(admin, moves)
         then({(each.topic, each.partition) for each in moves})
     return moves
@@ -200,9 +208,8 @@ def cancel(admin: Admin, places: Iterable[Place]) -> None:
     _alter(admin, dict.fromkeys(places), passing=(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS,))
 
 
-@contextmanager
-def throttled(admin: Admin, moves: Sequence[PlannedMove], bytes_a_second: int) -> Iterator[None]:
-    """Hold replication of these moves back while this lasts."""
+def throttles_of(moves: Sequence[PlannedMove], bytes_a_second: int) -> list[Throttle]:
+    """The settings that hold replication of these moves back."""
     leaders: dict[str, list[str]] = {}
     followers: dict[str, list[str]] = {}
     brokers: set[int] = set()
@@ -214,7 +221,7 @@ def throttled(admin: Admin, moves: Sequence[PlannedMove], bytes_a_second: int) -
         followers.setdefault(each.topic, []).extend(
             f"{each.partition}:{broker}" for broker in each.after if broker not in each.before
         )
-    set_by_us: list[Throttle] = [
+    return [
         *(
             Throttle("topic", topic, name, ",".join(listed[topic]))
             for name, listed in zip(THROTTLED_REPLICAS, (leaders, followers), strict=True)
@@ -226,12 +233,31 @@ def throttled(admin: Admin, moves: Sequence[PlannedMove], bytes_a_second: int) -
             for name in THROTTLED_RATES
         ),
     ]
+
+
+@contextmanager
+def throttled(admin: Admin, throttles: Sequence[Throttle]) -> Iterator[None]:
+    """Set throttles while this lasts."""
     try:
-        for throttle in set_by_us:
+        for throttle in throttles:
             _set(admin, throttle, throttle.value)
         yield
     finally:
-        clear_throttles(admin, set_by_us)
+        clear_throttles(admin, throttles)
+
+
+def keep_watch(admin: Admin, places: Collection[Place], throttles: Sequence[Throttle]) -> None:
+    """Wait until these moves are over, and take the throttles away. A log that does not answer is
+    asked again."""
+    operations = Operations(admin)
+    while True:
+        try:
+            if not any((each.topic, each.partition) in places for each in operations.moves()):
+                clear_throttles(admin, throttles)
+                return
+        except ClientError:
+            pass  # a broker is away, perhaps with its throttle
+        SYSTEM.sleep(WATCH_SECONDS)
 
 
 def clear_throttles(admin: Admin, throttles: Iterable[Throttle]) -> None:

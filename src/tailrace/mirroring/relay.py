@@ -351,7 +351,6 @@ class Mirror:
             self._writer.send(TOPIC, 0, *state_row(self.name, began))
         for place in self.rows.stopped:
             self._writer.send(TOPIC, 0, *stop_row(self.name, place, None))
-        self._step("share")
         self._commit()
         self.rows.state = began
         self.rows.stopped.clear()
@@ -373,6 +372,7 @@ class Mirror:
                 numbers.next += 1
             numbers.large_until = numbers.next
         self.rows = every.of_shard(self._shard, self._shards)
+        self._step("share")
 
     def _commit(self) -> None:
         """Commit, and see to it that the owner of what comes next is told. Under an id that is not
