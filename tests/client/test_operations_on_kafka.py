@@ -20,6 +20,7 @@ from tailrace.client.errors import RequestError
 from tailrace.client.log import connect
 from tailrace.client.moves import PlannedMove, begin, throttled, throttles_of
 from tailrace.client.operations import Operations
+from tailrace.console.cluster_watch import ClusterWatch, cluster_alarms
 from tailrace.errors import TailraceError
 
 pytestmark = pytest.mark.cluster
@@ -222,7 +223,7 @@ def test_a_broker_that_is_gone_is_no_place_to_move_to_and_nothing_is_elected_wit
     kafka.kill(home - 1)
     _until(lambda: _partitions(kafka, "lonely")[0]["leader"] == -1)
     with pytest.raises(TailraceError, match=f"broker {home} is not there"):
-        _cluster(kafka, "move", "payments", "--to", f"{home}")
+        _cluster(kafka, "move", "lonely", "--to", f"{home}")
     status, document = _cluster(kafka, "status")
     assert status == 1
     assert ["lonely", 0] in [[each["topic"], each["partition"]] for each in document["offline"]]
@@ -235,3 +236,26 @@ def test_a_broker_that_is_gone_is_no_place_to_move_to_and_nothing_is_elected_wit
     kafka.restart(home - 1)
     _until(lambda: _cluster(kafka, "status")[0] == 0)
     assert _partitions(kafka, "lonely")[0]["leader"] == home
+
+
+def test_alarms_follow_a_killed_broker_and_end_when_it_is_back(kafka: Kafka) -> None:
+    _make(kafka, "watched", 6, 3)
+    watch = ClusterWatch(kafka.bootstrap).start()
+
+    def said() -> str:
+        return " ".join(each["message"] for each in cluster_alarms(watch.document))
+
+    try:
+        _until(lambda: watch.document is not None)
+        kafka.kill(1)
+        _until(lambda: "does not see broker 2" in said() and "; broker 2 is missing in" in said())
+        _until(lambda: all(each["leader"] != 2 for each in _partitions(kafka, "watched")))
+        kafka.restart(1)
+        _until(lambda: "does not see" not in said() and "under-replicated" not in said())
+        assert watch.document is not None
+        told = [each["text"] for each in watch.document["events"] if each["topic"] == "watched"]
+        assert any(each.startswith("leader 2 → ") for each in told)
+        assert "broker 2 is no longer in sync" in told
+        assert "broker 2 is in sync again" in told
+    finally:
+        watch.close()

@@ -5,6 +5,8 @@ client comes through it. What it does is its mode:
 
     lose    acknowledges some writes of plain producers and never passes them on
     double  passes some of them on twice
+    swap    acknowledges some and passes them on behind the producer's next
+    move    tells a wrong offset for some
     reveal  has every reader read uncommitted
 """
 
@@ -70,6 +72,7 @@ class LyingProxy:
 
     def _pass_requests(self, client: socket.socket, broker: socket.socket) -> None:
         """One request at a time: an answer of ours must not come before those to earlier ones."""
+        late: bytes | None = None
         with contextlib.suppress(OSError):
             while (frame := _read_frame(client)) is not None:
                 frame = self._reveal(frame) if self._mode == "reveal" else frame
@@ -77,12 +80,26 @@ class LyingProxy:
                 if liable and self._mode == "lose":
                     client.sendall(self._invented(frame))
                     continue
-                for _ in range(2 if liable else 1):
-                    broker.sendall(_size.pack(len(frame)) + frame)
-                    answer = _read_frame(broker)
-                    if answer is None:
+                if liable and self._mode == "swap" and late is None:
+                    late = frame
+                    client.sendall(self._invented(frame))
+                    continue
+                answer = b""
+                for _ in range(2 if liable and self._mode == "double" else 1):
+                    found = _ask(broker, frame)
+                    if found is None:
                         return
+                    answer = found
                 self._learn(frame, answer)
+                if late is not None and self._place(frame) == self._place(late):
+                    told = _ask(broker, late)
+                    if told is None:
+                        return
+                    self._learn(late, told)
+                    late = None
+                if liable and self._mode == "move":
+                    client.sendall(self._invented(frame))
+                    continue
                 answer = _size.pack(len(answer)) + answer
                 client.sendall(answer)
         for each in (client, broker):
@@ -104,6 +121,14 @@ class LyingProxy:
                 return False
             self.lies += 1
             return True
+
+    def _place(self, frame: bytes) -> tuple[str, int] | None:
+        """Where a write goes."""
+        header = decode_request_header(memoryview(frame))
+        if header.api_key != ApiKey.PRODUCE:
+            return None
+        body = decode_produce_request(header.api_version, memoryview(frame), header.body)
+        return body.partitions[0].topic, body.partitions[0].partition
 
     def _invented(self, frame: bytes) -> bytes:
         """The answer of a broker that wrote it, at the offset behind the last true one."""
@@ -135,6 +160,11 @@ class LyingProxy:
                         self._ends[each.index] = max(
                             self._ends.get(each.index, 0), each.base_offset + 1
                         )
+
+
+def _ask(broker: socket.socket, frame: bytes) -> bytes | None:
+    broker.sendall(_size.pack(len(frame)) + frame)
+    return _read_frame(broker)
 
 
 def _read_frame(source: socket.socket) -> bytes | None:

@@ -77,7 +77,13 @@ def _lying(mode: str, folder: Path) -> Iterator[tuple[LyingProxy, str]]:
 
 @pytest.mark.parametrize(
     ("mode", "promise"),
-    [("lose", "nothing-lost"), ("double", "nothing-twice"), ("reveal", "committed-only")],
+    [
+        ("lose", "nothing-lost"),
+        ("double", "nothing-twice"),
+        ("swap", "order"),
+        ("move", "same-offset"),
+        ("reveal", "committed-only"),
+    ],
 )
 def test_a_proxy_that_lies_is_found(mode: str, promise: str, tmp_path: Path) -> None:
     with _lying(mode, tmp_path) as (proxy, address):
