@@ -74,7 +74,7 @@ bench-views: setup ## views: cost follows the change; ticks, latency; beside Fli
 	@$(PY) -m benchmarks.views_live
 	@$(PY) -m benchmarks.nexmark
 
-bench-events: setup ## decisions a second, take-over, rebuild; beside eventsourcing on SQLite
+bench-events: setup ## decisions a second, take-over, rebuild; beside eventsourcing on SQLite and Postgres
 	@$(PY) -m benchmarks.events
 
 bench-patterns: setup ## stored queries beside Lucene's Monitor (needs Maven), a million in memory

@@ -21,6 +21,7 @@ from tailrace.facts.excising import erase_records
 from tailrace.facts.opened import OpenedEvents
 from tailrace.pipelines.ticks.clearing import Clearing
 from tailrace.pipelines.ticks.project import ProjectTicks
+from tailrace.serving import store
 from tailrace.serving.follower import Follower
 from tailrace.serving.reader import Views
 
@@ -38,6 +39,11 @@ def held(place: Path) -> set[str]:
         for path in place.rglob("*")
         if path.is_file() and NEEDLE.encode() in path.read_bytes()
     }
+
+
+def follow_on(follower: Follower) -> None:
+    while follower.step(0.5):
+        pass
 
 
 class Shop:
@@ -83,8 +89,7 @@ class Shop:
             contextlib.closing(KafkaRanges(self.views.address)) as log,
             Follower(self.root / "views", log, self.name) as follower,
         ):
-            while follower.step(0.5):
-                pass
+            follow_on(follower)
             with Views(self.root / "views") as views:
                 rows = views.sql(f'SELECT * FROM "{self.name}_owners"').rows
         return {row["stream"]: row["owner"] for row in rows}
@@ -172,3 +177,28 @@ def test_views_that_read_something_else_are_left_alone(shop: Shop) -> None:
         shown = ticks.main.last.views[f"{shop.name}_totals"]
         assert shown.generation == 2
         assert ticks.main.last.others.get(shown.name, ()) == ()
+
+
+def test_files_half_written_again_are_read_from_the_log(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    position = shop.write()
+    with shop.views.running(**VIEWS) as ticks:
+        shop.reach(ticks)
+        shop.follow()
+        shop.erase(position)
+        assert shop.clear(ticks)
+
+    def dies(directory: Path) -> None:
+        raise InterruptedError
+
+    with (
+        contextlib.closing(KafkaRanges(shop.views.address)) as log,
+        Follower(shop.root / "views", log, shop.name) as follower,
+        monkeypatch.context() as patched,
+    ):
+        patched.setattr(store, "file_mark", dies)  # the new file is there, and no mark beside it
+        with pytest.raises(InterruptedError):
+            follow_on(follower)
+    assert shop.follow() == {f"a{n}": None if n == 7 else f"owner {n}" for n in range(12)}
+    assert held(shop.root) == set()
