@@ -15,6 +15,7 @@ import pytest
 from connectors.conftest import Asking, task_processes, until
 from tailrace.client.log import Log
 from tailrace.connectors.asked import answer
+from tailrace.connectors.independent import directory_of
 from tailrace.project.own_connectors import MySQLSource, PostgresSink, PostgresSource, SQLiteSink
 
 
@@ -103,6 +104,8 @@ def look(connector: str, settings: dict[str, str]) -> dict[str, Any]:
         ("PostgresSource", {}, "dsn"),
         ("SQLiteSink", {"topics": "a,b", "tasks.max": "2", "path": "x.db", "table": "t"}, "${topic}"),
         ("SQLiteSink", {"topics": "a,b", "path": "x.db", "table": "${topic}"}, "each topic is a task"),
+        ("SQLiteSink", {"name": "../x", "topics": "a", "path": "x.db", "table": "t"}, "dead letters"),
+        ("SQLiteSource", {"name": "../x", "path": "x.db"}, "name of a source"),
         ("SQLiteSink", {"topics.regex": "a.*", "path": "x.db", "table": "t"}, "by name"),
         ("RedisSink", {"topics": "a", "url": "redis://h", "prefix": "p", "expire": "soon"}, "soon"),
     ],
@@ -110,6 +113,11 @@ def look(connector: str, settings: dict[str, str]) -> dict[str, Any]:
 def test_settings_that_a_declaration_refuses(connector: str, settings: dict[str, str], told: str) -> None:  # fmt: skip
     errors = [text for one in look(connector, settings).values() for text in one["errors"]]
     assert any(told in text for text in errors), errors
+
+
+@pytest.mark.parametrize("name", ["shop", "a/b", "..", "../../x", ".", "/etc"])
+def test_the_state_of_a_task_stays_in_its_directory(name: str, tmp_path: Path) -> None:
+    assert directory_of(str(tmp_path), name, 0).resolve().parent == tmp_path.resolve()
 
 
 def test_secrets_are_shown_nowhere() -> None:

@@ -15,6 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import orjson
 
@@ -74,6 +75,11 @@ class IndependentTask:
         return ()
 
 
+def directory_of(state: str, connector: str, number: int) -> Path:
+    """Where a task keeps its state: one directory below `state`, whatever the connector's name."""
+    return Path(state) / f"{quote(connector, safe='')}-{number}"
+
+
 def run(
     spec: Spec, connector: type[Connector], settings: dict[str, Any], around: Surroundings
 ) -> None:
@@ -85,7 +91,7 @@ def run(
         kind="connector",
         project=spec.worker["group.id"],
         bootstrap=spec.bootstrap,
-        directory=Path(spec.worker["state.directory"]) / spec.connector / str(spec.number),
+        directory=directory_of(spec.worker["state.directory"], spec.connector, spec.number),
         stopping=around.halted,
         around=around,
     )

@@ -7,6 +7,7 @@ the position is the one a project uses, so each is exactly as often there as in 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from datetime import timedelta
@@ -18,12 +19,13 @@ from tailrace import sinks, sources
 from tailrace.config import SECRET, EnvironmentValue, parse_duration
 from tailrace.connectors.base import Offset, Partition, Settings, SinkConnector, SourceConnector
 from tailrace.connectors.config import Config, Setting
-from tailrace.connectors.errors import ConnectorError
+from tailrace.connectors.errors import ConnectorError, ConnectorSettingError
 from tailrace.connectors.independent import IndependentTask, TaskPart
 from tailrace.errors import TailraceError
 
 TOPIC = "${topic}"
 _HIDDEN = "***"  # what stands for a secret that only a task reads
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _PLACES = ("table", "index", "prefix", "path", "topic")
 
 
@@ -222,6 +224,8 @@ class OwnSink(SinkConnector):
 
     def check(self, settings: Settings) -> Mapping[str, str]:
         topics = _topics(settings)
+        if not _NAME.fullmatch(str(settings.get("name"))):
+            return {"name": "the name of this sink is that of its dead letters: letters, digits, '.', '_' and '-'"}  # fmt: skip
         if settings.get("topics.regex"):
             return {"topics.regex": "this sink needs topics by name: each has a copy of its own"}
         placed = [setting_name(one.name) for one in fields(self.declared) if one.name in _PLACES]
@@ -241,10 +245,9 @@ class OwnSink(SinkConnector):
         return {}
 
     def tasks(self, settings: Settings, most: int) -> Sequence[Mapping[str, str]]:
-        found = [{"topics": topic} for topic in _topics(settings)]
-        for one in found:
-            self.declaration({**settings, **one})
-        return found
+        if wrong := self.check(settings):
+            raise ConnectorSettingError("; ".join(wrong.values()))
+        return [{"topics": topic} for topic in _topics(settings)]
 
     def alter_offsets(
         self, settings: Mapping[str, str], offsets: Mapping[str, Offset | None]
