@@ -8,7 +8,6 @@ LogError                          log                      −1
 ├── InvalidTimestampError         timestamp-invalid        32
 ├── TopicExistsError              topic-exists             36
 ├── InvalidPartitionsError        partitions-invalid       37
-├── InvalidReplicationFactorError replication-factor       38
 ├── InvalidConfigError            setting-invalid          40
 ├── PolicyViolationError          policy-violation         44
 ├── OutOfOrderSequenceError       sequence-out-of-order    45
@@ -22,8 +21,7 @@ LogError                          log                      −1
 │   └── MetadataDamagedError      metadata-damaged         56
 ├── DirectoryLockedError          data-locked              −1
 ├── ForeignDirectoryError         data-foreign             −1
-├── UnknownFormatError            format-unknown           −1
-└── UnknownTopicIdError           topic-id-unknown        100
+└── UnknownFormatError            format-unknown           −1
 """
 
 from __future__ import annotations
@@ -95,14 +93,6 @@ class InvalidPartitionsError(LogError):
 
     code = "partitions-invalid"
     kafka_code = 37
-
-
-class InvalidReplicationFactorError(LogError):
-    """The embedded broker keeps one copy. For more, run the project on an Apache Kafka
-    cluster: set `log.bootstrap` in tailrace.toml."""
-
-    code = "replication-factor"
-    kafka_code = 38
 
 
 class InvalidConfigError(LogError):
@@ -216,10 +206,3 @@ class UnknownFormatError(LogError):
     not know."""
 
     code = "format-unknown"
-
-
-class UnknownTopicIdError(LogError):
-    """No topic with this id; a client still uses the id of a deleted topic."""
-
-    code = "topic-id-unknown"
-    kafka_code = 100

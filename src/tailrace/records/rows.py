@@ -383,10 +383,3 @@ def python_rows(table: pa.Table) -> list[dict[str, Any]]:
     if not names:  # no column says how many rows there are
         return [{} for _ in range(table.num_rows)]
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
-
-
-def last_per_key(keys: pa.Array) -> pa.Array:
-    """Indices of the last occurrence of every key, ascending."""
-    order = pa.table({"key": keys, "index": pa.array(range(len(keys)), pa.int64())})
-    last = order.group_by("key").aggregate([("index", "max")])["index_max"]
-    return pc.take(last, pc.sort_indices(last)).combine_chunks()

@@ -48,17 +48,6 @@ def uuid_text(uuid: bytes) -> str:
     return base64.urlsafe_b64encode(uuid).decode().rstrip("=")
 
 
-def uuid_bytes(text: str) -> bytes:
-    """The 16 bytes of Kafka's text form."""
-    try:
-        found = base64.urlsafe_b64decode(text + "==")
-    except ValueError as error:
-        raise DecodeError(f'"{text}" is not a uuid in Kafka\'s form') from error
-    if len(found) != 16:
-        raise DecodeError(f'"{text}" is not a uuid in Kafka\'s form')
-    return found
-
-
 def fail(what: str) -> DecodeError:
     return DecodeError(f"malformed frame: {what}")
 

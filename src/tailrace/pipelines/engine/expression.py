@@ -1,7 +1,8 @@
 """Typed scalar expressions over the columns of one input.
 
-An expression is a small immutable tree. `sql` is its text in Spark's dialect, `in_arrow`
-tells whether `evaluate` can compute it here; what cannot be computed here is Spark's work.
+An expression is a small immutable tree. `sql` is its text in Spark's dialect. `evaluate`
+computes it with Arrow; a call that Arrow does not compute keeps its text for Spark (`SPARK`), which
+`evaluate` asks for the values.
 Function names are Spark's, in lower case; operators are named by their sign.
 """
 

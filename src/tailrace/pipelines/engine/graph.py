@@ -201,10 +201,9 @@ class ViewPlan:
 
     `node` is a `result` operator; its output in a tick holds at most one row per key: the
     columns of the view and `__deleted`. A view without a key is a bag: its last column is
-    `count` and its key is all the others. `finish` are expressions Spark evaluates behind
-    the last operator (None: none). `proven`: the query can give no two rows with one key;
-    else that is found out in every tick. `events`: what a pattern tells; its records are facts,
-    objects of its columns.
+    `count` and its key is all the others. `proven`: the query can give no two rows with one
+    key; else that is found out in every tick. `events`: what a pattern tells; its records are
+    facts, objects of its columns.
     """
 
     name: str
@@ -214,7 +213,6 @@ class ViewPlan:
     sql: str
     bag: bool = False
     policy: str = "auto"
-    finish: Projection | None = None
     proven: bool = True
     events: bool = False
     written: tuple[str, ...] = ()

@@ -353,11 +353,6 @@ def checked(data: bytes, shard: int, name: str) -> bytes:
     return data
 
 
-def free_bytes(location: Path) -> int:
-    """How much room the disk below `location` has."""
-    return shutil.disk_usage(location).free
-
-
 def _check_owner(found: str, project: str, root: str) -> None:
     if found.strip() != project:
         raise StateOwnedError(

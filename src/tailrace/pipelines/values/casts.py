@@ -455,7 +455,3 @@ def _to_date(source: pa.DataType) -> Callable[[object], object]:
     if source in (TIMESTAMP, TIMESTAMP_NTZ):
         return lambda value: value // 86_400_000_000  # type: ignore[operator]
     raise EvaluationError(f"cannot cast {ddl(source)} to DATE")
-
-
-def try_cast(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
-    return cast_array(values[0], kind, forgiving=True)

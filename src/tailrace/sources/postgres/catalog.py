@@ -84,10 +84,6 @@ def parse_lsn(text: object) -> int:
     return (int(high, 16) << 32) | int(low, 16)
 
 
-def format_lsn(lsn: int) -> str:
-    return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
-
-
 def check_server(connection: Connection, source: Postgres) -> None:
     """Refuse early, and say which SQL repairs it."""
     version = connection.info.server_version

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
-from tailrace.pipelines.compiler.binding.scope import Context, Scope, Source
+from tailrace.pipelines.compiler.binding.scope import Context, Scope
 from tailrace.pipelines.compiler.binding.stars import written_out
 from tailrace.pipelines.compiler.expressions.calls import duration, name_and_arguments
 from tailrace.pipelines.compiler.expressions.interval_calls import constant_parts
@@ -357,10 +357,6 @@ def _sessions(
     window = Window(plan, partition, ((moment, False, True),), tuple(calls), tuple(added))
     kind = pa.struct([("start", moment.type), ("end", moment.type)])
     return window, Call("make_session", tuple(field.column for field in added), kind)
-
-
-def lateral_source(alias: str, added: tuple[Field, ...]) -> Source:
-    return Source(alias, added)
 
 
 def is_window(bound: Expression) -> bool:

@@ -1,7 +1,6 @@
-"""Spark's scalar functions: names, argument types, result types.
+"""Scalar functions that Arrow computes: names, argument types, result types, as in Spark.
 
-A function not listed here is unknown to views. One listed here but missing from
-`functions.FUNCTIONS` is Spark's work; `explain` says so.
+What is not listed here is analysed and computed by Spark (see `spark_calls`); `explain` says so.
 """
 
 from __future__ import annotations
