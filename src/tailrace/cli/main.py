@@ -38,6 +38,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Look": {
         "status": ("status", "Show every part: running, lagging, stopped."),
         "sql": ("sql", "Query the project's views in one consistent tick."),
+        "shell": ("shell", "A prompt for SQL, with completion of views and columns."),
         "search": ("search", "Search the embedded full-text sinks."),
         "graph": ("graph", "Draw what feeds what."),
         "mcp": ("mcp", "Answer an assistant's questions (Model Context Protocol)."),
