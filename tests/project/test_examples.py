@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,12 @@ def test_an_example_loads_draws_and_says_what_to_expect(checkout: Path, name: st
 def test_streams_compile_without_a_server(checkout: Path, name: str) -> None:
     found = list(check(load.load(checkout / "examples" / name)))
     assert not [one for one in found if one.error is not None]
+
+
+def test_the_wheel_carries_every_example_that_init_knows(checkout: Path) -> None:
+    built = tomllib.loads((checkout / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    included = built["targets"]["wheel"]["force-include"]
+    assert included["examples"] == "tailrace/examples"
 
 
 def own_tests(checkout: Path, *names: str, chosen: str = "") -> str:
