@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from tailrace.pipelines.declare import view as view
     from tailrace.pipelines.declare import windows as windows
     from tailrace.pipelines.declare.as_of import as_of as as_of
+    from tailrace.pipelines.declare.functions import function as function
+    from tailrace.pipelines.declare.functions import java_function as java_function
     from tailrace.pipelines.declare.windows import windowed as windowed
     from tailrace.serving.connect import views as views
     from tailrace.sources.position import position as position
@@ -74,6 +76,8 @@ _NAMES: dict[str, str] = {
     "topic": "tailrace.pipelines.declare",
     "view": "tailrace.pipelines.declare",
     "as_of": "tailrace.pipelines.declare.as_of",
+    "function": "tailrace.pipelines.declare.functions",
+    "java_function": "tailrace.pipelines.declare.functions",
     "windowed": "tailrace.pipelines.declare.windows",
     "position": "tailrace.sources.position",
     "views": "tailrace.serving.connect",
@@ -101,6 +105,8 @@ __all__ = [
     "connect",
     "env",
     "events",
+    "function",
+    "java_function",
     "later",
     "matching",
     "mirror",

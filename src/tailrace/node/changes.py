@@ -105,9 +105,10 @@ def _views(before: Marks, project: Project, now: Marks, reader: LogReader) -> li
     tables = [*read_catalog(reader).tables.values()]
     if views:
         tables += undescribed(project, tables)
-    wrong = problems(views, tables) if views else {}
+    functions = project.functions.values()
+    wrong = problems(views, tables, functions) if views else {}
     right = [view for view in views if view.name not in wrong]
-    graph = as_carried(compile_views(right, tables), row) if right else None
+    graph = as_carried(compile_views(right, tables, functions), row) if right else None
     found: list[Change] = []
     for view in views:
         name = view.name

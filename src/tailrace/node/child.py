@@ -79,6 +79,7 @@ def run_pipelines(project: project_load.Project, part: Part) -> None:
             found.matchers,
             event_tables(found.events.values()),
             erasures,
+            list(found.functions.values()),
         )
 
     def read_again() -> Declared:

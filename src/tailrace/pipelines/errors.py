@@ -270,6 +270,14 @@ class EvaluationError(ViewError):
     code = "evaluation"
 
 
+class NoAnswerError(EvaluationError):
+    """The JVM that computes Spark's expressions gave no answer in time, or ended again and again in the
+    middle of a request. The view that asked is suspended and tried again after a pause; the
+    others go on with a new JVM. A pattern that backtracks without end is the usual cause."""
+
+    code = "no-answer"
+
+
 class UnforeseenError(ViewError):
     """An exception that Tailrace did not foresee while it read a record or ran an operator:
     a fault of Tailrace's, or a declaration that does not fit its records. The views that

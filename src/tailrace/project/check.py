@@ -453,7 +453,7 @@ def _compiled(
     tables = [*tables, *(t for one in compiled.values() for t in tables_of(one))]
     if not project.views:
         return
-    wrong = problems(project.views.values(), tables)
+    wrong = problems(project.views.values(), tables, project.functions.values())
     for name, error in wrong.items():
         if name in told or error.view not in ("", name):
             continue
@@ -461,7 +461,7 @@ def _compiled(
         yield Checked(f"view {name}: columns and types", error=error)
     right = [view for view in project.views.values() if view.name not in wrong]
     if right:
-        graph = compile_views(right, tables)
+        graph = compile_views(right, tables, project.functions.values())
         count = len(graph.views)
         found = f"{count} view{'' if count == 1 else 's'}, {len(graph.nodes)} operators"
         yield Checked("columns and types", found)

@@ -154,7 +154,8 @@ def _known(project: Project, name: str) -> None:
 def compiled(project: Project, bootstrap: str) -> Graph:
     """The graph of its views; types come from the log, or the databases."""
     tables = known_tables(project, bootstrap)
-    return compile_views(project.views.values(), [*tables, *undescribed(project, tables)])
+    every = [*tables, *undescribed(project, tables)]
+    return compile_views(project.views.values(), every, project.functions.values())
 
 
 def known_tables(project: Project, bootstrap: str) -> list[TableInput]:

@@ -28,6 +28,11 @@ from tailrace.facts.reservations import Reservations
 from tailrace.mirroring.errors import MirrorDeclarationError
 from tailrace.mirroring.plan import OWN_LOG, MirrorPlan, of_table, with_others
 from tailrace.pipelines.declare import Pattern, Percolation, Place, Stream, Topic, View, view_at
+from tailrace.pipelines.declare.functions import (
+    Function,
+    JavaClass,
+    of_pyspark,
+)
 from tailrace.pipelines.spark.importable import FOLDER, make_importable
 from tailrace.project.errors import NameClashError, UserFileError
 from tailrace.project.found import settings_of
@@ -57,6 +62,8 @@ class Project:
     percolations: dict[str, Percolation] = field(default_factory=dict)
     edges: dict[str, Edge] = field(default_factory=dict)
     mirrors: dict[str, MirrorPlan] = field(default_factory=dict)
+    functions: dict[str, Function | JavaClass] = field(default_factory=dict)
+    """By their names in small letters, as SQL compares them."""
 
     @property
     def name(self) -> str:
@@ -126,6 +133,7 @@ def load(
         percolations=collector.percolations,
         edges=collector.edges,
         mirrors={plan.name: plan for plan in with_others(collector.mirrors.values())},
+        functions=collector.functions,
     )
 
 
@@ -163,6 +171,7 @@ class _Collector:
         self.percolations: dict[str, Percolation] = {}
         self.edges: dict[str, Edge] = {}
         self.mirrors: dict[str, MirrorPlan] = {}
+        self.functions: dict[str, Function | JavaClass] = {}
         self.places: dict[str, str] = {}
         self._seen: set[int] = set()
 
@@ -229,8 +238,28 @@ class _Collector:
                 if known is None or known != value:  # a topic may be declared twice, alike
                     self._claim(value.name, value, self._place(value.declared_at, where))
                     self.topics[value.name] = value
+            case Function() | JavaClass():
+                self._seen.add(id(value))
+                self._take_function(value, self._place(value.declared_at, where))
             case _:
-                return
+                made = of_pyspark(value, where)
+                if made is not None:
+                    self._seen.add(id(value))
+                    self._take_function(made, where)
+
+    def _take_function(self, value: Function | JavaClass, where: str) -> None:
+        from tailrace.pipelines.compiler.expressions.functions import refuse_names_of_sparks
+
+        refuse_names_of_sparks(value)
+        name = value.name.lower()
+        if name in self.functions:
+            raise NameClashError(
+                f"two functions are called {value.name!r}",
+                detail=f"{self.places[f'function {name}']}\n{where}",
+                hint="rename one of them",
+            )
+        self.functions[name] = value.of(self.home) if isinstance(value, JavaClass) else value
+        self.places[f"function {name}"] = where
 
     def _claim(self, name: str, value: object, where: str) -> None:
         if name in self.places:

@@ -14,6 +14,7 @@ from tailrace.pipelines.reading.reader import LogReader
 from tailrace.pipelines.spark import session
 from tailrace.pipelines.ticks.carried import as_carried
 from tailrace.pipelines.ticks.driver import last_row
+from tailrace.pipelines.ticks.session_functions import jars_of, register
 from tailrace.pipelines.ticks.verification import Question, Verdict, verify
 from tailrace.project.explain import compiled, known_tables
 from tailrace.project.graph import tables_of
@@ -50,6 +51,7 @@ def verify_views(
     log = LogRanges(bootstrap)
     try:
         with _spark(project) as (spark, directory):
+            register(spark, project.functions.values(), project.directory)
             for name in names:
                 question = Question(graph, tick, name, texts, reads, times, plain)
                 try:
@@ -81,10 +83,12 @@ def _spark(project: Project) -> Iterator[tuple[SparkSession, Path]]:
         for key, value in project.settings.spark.conf.items()
         if key.startswith("spark.driver.")
     }
+    jars = ",".join(map(str, jars_of(project.functions.values())))
+    own = {"spark.jars": jars} if jars else {}
     with tempfile.TemporaryDirectory(prefix="tailrace-verify-") as scratch:
         directory = Path(scratch)
         running = session.start(
-            f"{project.name} verify", directory, conf={**memory, **CONF}, queries=False
+            f"{project.name} verify", directory, conf={**memory, **CONF, **own}, queries=False
         )
         try:
             yield running, directory

@@ -87,7 +87,7 @@ class ProjectUnderTest:
             given |= {view.name for view in fitting}
             waiting = [view for view in waiting if view not in fitting]
         times = {name: topic.time for name, topic in declared.items() if topic.time is not None}
-        memory = MemoryTables(compile_views(chosen, inputs))
+        memory = MemoryTables(compile_views(chosen, inputs, self.project.functions.values()))
         return ProjectTables(memory, names, times, self.project.events)
 
     def events(self, name: str, columns: str = "") -> MemoryEvents:

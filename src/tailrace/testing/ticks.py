@@ -17,6 +17,7 @@ import orjson
 import pyarrow as pa
 
 from tailrace.pipelines.compiler import ViewDefinition, compile_views
+from tailrace.pipelines.compiler.expressions.functions import FunctionLike
 from tailrace.pipelines.engine.execute import input_schema, run_tick
 from tailrace.pipelines.engine.graph import Graph, TableInput, TickContext
 from tailrace.pipelines.values.columns import DELETED, KEY, SHARD, WEIGHT
@@ -141,6 +142,7 @@ def run_ticks(
     *,
     keys: Mapping[str, Sequence[str]] | None = None,
     shards: int = 1,
+    functions: Iterable[FunctionLike] = (),
 ) -> list[dict[str, list[Row]]]:
     """The rows of every view after each tick.
 
@@ -152,7 +154,7 @@ def run_ticks(
         ViewDefinition(name, sql, tuple(wanted[name]) if name in wanted else None)
         for name, sql in named.items()
     ]
-    memory = MemoryTables(compile_views(definitions, tables), shards=shards)
+    memory = MemoryTables(compile_views(definitions, tables, functions), shards=shards)
     seen = []
     for changes in ticks:
         for kind, topic, row in changes:

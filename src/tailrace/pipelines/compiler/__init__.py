@@ -24,6 +24,7 @@ from tailrace.errors import TailraceError
 from tailrace.pipelines.compiler.binding.catalog import Catalog
 from tailrace.pipelines.compiler.binding.query import QueryBinder
 from tailrace.pipelines.compiler.binding.scope import Context
+from tailrace.pipelines.compiler.expressions.functions import FunctionLike
 from tailrace.pipelines.compiler.lowering.lower import Lowering
 from tailrace.pipelines.compiler.lowering.recompute import needs_clock, needs_watermark, recomputed
 from tailrace.pipelines.compiler.lowering.strict import (
@@ -67,13 +68,17 @@ class ViewDefinition:
     policy: str = "auto"
 
 
-def compile_views(views: Iterable[ViewLike], tables: Iterable[TableInput]) -> Graph:
-    """One graph for all views. A view may read the others by their bare names.
+def compile_views(
+    views: Iterable[ViewLike],
+    tables: Iterable[TableInput],
+    functions: Iterable[FunctionLike] = (),
+) -> Graph:
+    """One graph for all views. A view may read the others by their bare names, and call `functions`.
 
     Raises the error of the first view that cannot be compiled; it points into the SQL.
     """
     declared = {view.name: view for view in views}
-    catalog = Catalog(tables, {name: view.sql for name, view in declared.items()})
+    catalog = Catalog(tables, {name: view.sql for name, view in declared.items()}, functions)
     lowering = Lowering()
     plans: dict[str, ViewPlan] = {}
     for view in declared.values():
@@ -86,10 +91,14 @@ def compile_views(views: Iterable[ViewLike], tables: Iterable[TableInput]) -> Gr
     return Graph(lowering.tables, tuple(lowering.nodes.values()), plans)
 
 
-def problems(views: Iterable[ViewLike], tables: Iterable[TableInput]) -> dict[str, ViewError]:
+def problems(
+    views: Iterable[ViewLike],
+    tables: Iterable[TableInput],
+    functions: Iterable[FunctionLike] = (),
+) -> dict[str, ViewError]:
     """What is wrong with each view that cannot be compiled; one does not hide another."""
     declared = {view.name: view for view in views}
-    catalog = Catalog(tables, {name: view.sql for name, view in declared.items()})
+    catalog = Catalog(tables, {name: view.sql for name, view in declared.items()}, functions)
     found: dict[str, ViewError] = {}
     for view in declared.values():
         try:
@@ -111,7 +120,7 @@ def _defect(view: ViewLike, problem: Exception) -> UnforeseenError:
 def _compile(
     lowering: Lowering, view: ViewLike, declared: Mapping[str, ViewLike], catalog: Catalog
 ) -> ViewPlan:
-    context = Context(view.name, view.sql, view.policy, catalog.times)
+    context = Context(view.name, view.sql, view.policy, catalog.times, catalog.functions)
     plan = arrange(_bind(context, declared, catalog, ()))
     _check_names(context, view, plan)
     key = _key(context, view, plan)
@@ -164,7 +173,7 @@ def _bind(
                 "views are computed one after the other: read a table, or a view that reads "
                 "none of these",
             )
-        inner = Context(name, declared[name].sql, context.policy, catalog.times)
+        inner = Context(name, declared[name].sql, context.policy, catalog.times, catalog.functions)
         return _renumbered(context, _bind(inner, declared, catalog, (*around, context.view)))
 
     binder = QueryBinder(context, catalog, view_plan)

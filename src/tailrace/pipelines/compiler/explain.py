@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tailrace.pipelines.compiler.lowering.recompute import part_of_input, whole_input
 from tailrace.pipelines.compiler.wording import Wording
-from tailrace.pipelines.engine.expression import SPARK, Call, walk
+from tailrace.pipelines.engine.expression import PYTHON, SPARK, Call, walk
 from tailrace.pipelines.engine.graph import Graph, Node, Projection
 from tailrace.pipelines.engine.operators.join import Join
 from tailrace.pipelines.engine.operators.join_distance import told
@@ -114,8 +114,11 @@ def _evaluated(projection: Projection) -> Iterator[str]:
     theirs = dict.fromkeys(part.sql for part in parts if part.function == SPARK)
     if theirs:
         yield f"evaluated by spark: {', '.join(theirs)}"
-    if any(part.function != SPARK for part in parts):
-        yield "evaluated by arrow" + (": the rest" if theirs else "")
+    users = dict.fromkeys(part.sql for part in parts if part.function == PYTHON)
+    if users:
+        yield f"evaluated by python: {', '.join(users)}"
+    if any(part.function not in (SPARK, PYTHON) for part in parts):
+        yield "evaluated by arrow" + (": the rest" if theirs or users else "")
 
 
 def _amount(count: int) -> str:

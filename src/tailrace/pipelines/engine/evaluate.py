@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.pipelines.engine.expression import (
+    PYTHON,
     SPARK,
     Call,
     Column,
@@ -29,10 +31,11 @@ from tailrace.pipelines.engine.functions.scalar import FUNCTIONS, PLAIN
 from tailrace.pipelines.engine.functions.variants import normal
 from tailrace.pipelines.engine.graph import Projection
 from tailrace.pipelines.engine.repeated import computed, window_start, window_starts
-from tailrace.pipelines.errors import EvaluationError
+from tailrace.pipelines.errors import EvaluationError, NoAnswerError
 from tailrace.pipelines.spark.catalyst.schema import micros_of
 from tailrace.pipelines.values.casts import cast_array
 from tailrace.pipelines.values.columns import WEIGHT
+from tailrace.pipelines.values.function_references import JavaFunction, PythonFunction
 from tailrace.pipelines.values.keys import encode_column
 from tailrace.pipelines.values.rows import consolidate, physical, to_array
 from tailrace.pipelines.values.types import is_float, is_integer
@@ -47,7 +50,7 @@ def in_arrow(expression: Expression, *, clock: bool = False) -> bool:
         node.function in NATIVE
         or node.function in FUNCTIONS
         or node.function in PLAIN
-        or node.function == SPARK
+        or node.function in (SPARK, PYTHON)
         or (clock and node.function == "now")
         for node in walk(expression)
         if isinstance(node, Call)
@@ -59,13 +62,60 @@ def project(table: pa.Table, projection: Projection) -> pa.Table:
     table = table.combine_chunks()
     try:
         return _projected(table, projection)
-    except EvaluationError:
+    except EvaluationError as problem:
         # A join whose both sides changed shows pairs that never were and takes them back: the
         # new row of one side with the old row of the other. What fails for those is no error.
         left = consolidate(table)
         if left.num_rows == table.num_rows:
-            raise
-    return _projected(left.combine_chunks(), projection)
+            raise _of_its_row(problem, table, projection) from problem
+    left = left.combine_chunks()
+    try:
+        return _projected(left, projection)
+    except EvaluationError as problem:
+        raise _of_its_row(problem, left, projection) from problem
+
+
+def _of_its_row(
+    problem: EvaluationError, table: pa.Table, projection: Projection
+) -> EvaluationError:
+    """The error of the first row that an expression fails for, saying which row it is."""
+    if isinstance(problem, NoAnswerError):
+        return problem  # to look for the row would wait as long again
+    while table.num_rows > 1:
+        half = table.slice(0, table.num_rows // 2).combine_chunks()
+        found = _failure(half, projection)
+        if found is None:
+            half = table.slice(table.num_rows // 2).combine_chunks()
+            found = _failure(half, projection)
+        if found is None or isinstance(found, NoAnswerError):
+            return problem  # it does not fail a second time
+        problem, table = found, half
+    told = copy(problem)
+    told.detail = "\n".join(filter(None, [problem.detail, f"row: {_row(table, projection)}"]))
+    return told
+
+
+def _failure(table: pa.Table, projection: Projection) -> EvaluationError | None:
+    try:
+        _projected(table, projection)
+    except EvaluationError as problem:
+        return problem
+    return None
+
+
+def _row(table: pa.Table, projection: Projection) -> str:
+    """A row's columns, those that the projection reads in front."""
+    bounds = [bound for _, bound in projection.columns]
+    if projection.where is not None:
+        bounds.append(projection.where)
+    read = [name for bound in bounds for name in sorted(columns_of(bound))]
+    others = [name for name in table.column_names if not name.startswith("__")]
+    shown = []
+    for name in list(dict.fromkeys([*read, *others]))[:_SHOWN_COLUMNS]:
+        text = repr(table.column(name)[0].as_py())
+        text = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+        shown.append(f"{name.partition('#')[0]} = {text}")
+    return ", ".join(shown)
 
 
 def _projected(table: pa.Table, projection: Projection) -> pa.Table:
@@ -124,22 +174,31 @@ def _by_spark(
     if not calls or not table.num_rows:
         return [pa.array([], kind) for kind in kinds]
     from tailrace.pipelines.spark.catalyst.client import column, values_of
+    from tailrace.pipelines.spark.catalyst.functions import name_of
     from tailrace.pipelines.spark.catalyst.schema import received
     from tailrace.pipelines.spark.catalyst.times import to_micros
 
     places: dict[Expression, int] = {}
+    functions: list[JavaFunction] = []
     texts = []
     for (text, *arguments), kind in zip(calls, kinds, strict=True):
         assert isinstance(text, Literal)
-        numbers = [places.setdefault(argument, len(places)) for argument in arguments]
-        asked = _ARGUMENT.sub(lambda found: column(numbers[int(found[1])]), str(text.value))  # noqa: B023
+        names = []
+        for argument in arguments:
+            if isinstance(argument, Literal) and isinstance(argument.value, JavaFunction):
+                functions.append(argument.value)
+                names.append(name_of(argument.value))
+            else:
+                names.append(column(places.setdefault(argument, len(places))))
+        asked = _ARGUMENT.sub(lambda found: names[int(found[1])], str(text.value))  # noqa: B023
         texts.append(to_micros(asked, kind))
     arrays = [evaluate(argument, table) for argument in places]
-    found = values_of(texts, arrays, table.num_rows)
+    found = values_of(texts, arrays, table.num_rows, functions)
     return [received(array, kind) for array, kind in zip(found, kinds, strict=True)]
 
 
 _ARGUMENT = re.compile("`a([0-9]+)`")
+_SHOWN, _SHOWN_COLUMNS = 120, 12  # characters of a value in an error; columns of a row
 
 # Not made by `pyarrow.array`, which imports pandas where that is installed: most of the time that
 # `tailrace check` or a reader of the log takes to start.
@@ -168,6 +227,8 @@ def evaluate(expression: Expression, table: pa.Table) -> pa.Array:
                 return _in(arguments, table)
             if function == SPARK:
                 return _by_spark([arguments], [kind], table)[0]
+            if function == PYTHON:
+                return _by_python(arguments, kind, table)
             values = [evaluate(argument, table) for argument in arguments]
             native = NATIVE.get(function)
             if native is not None:
@@ -175,6 +236,15 @@ def evaluate(expression: Expression, table: pa.Table) -> pa.Array:
             if function in FUNCTIONS or function in PLAIN:
                 return computed(function, arguments, values, kind)
     raise EvaluationError(f"{expression.sql} cannot be evaluated here", hint="this is a defect")
+
+
+def _by_python(arguments: tuple[Expression, ...], kind: pa.DataType, table: pa.Table) -> pa.Array:
+    from tailrace.pipelines.engine.user_calls import call
+
+    which, *given = arguments
+    assert isinstance(which, Literal)
+    assert isinstance(which.value, PythonFunction)
+    return call(which.value, [evaluate(one, table) for one in given], table.num_rows, kind)
 
 
 def folded(expression: Expression) -> Expression:

@@ -14,10 +14,12 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from tailrace.pipelines.values.function_references import JavaFunction, PythonFunction
 from tailrace.pipelines.values.types import ddl, is_decimal
 
 Value: TypeAlias = object
 SPARK = "spark"  # a call that Spark computes: its text, and the columns in it
+PYTHON = "python"  # a call of a user's function: which it is, and its arguments
 PARAMETER = "λ"  # parameters of lambdas are columns whose names begin so
 
 _INFIX = {"+", "-", "*", "/", "%", "=", "<", "<=", ">", ">=", "<>", "<=>", "and", "or", "div",
@@ -61,6 +63,8 @@ class Literal:
 
     @property
     def sql(self) -> str:
+        if isinstance(self.value, PythonFunction | JavaFunction):
+            return self.value.name
         return literal_sql(self.value, self.type)
 
 
@@ -87,6 +91,8 @@ class Call:
         match name:
             case "spark":
                 return spark_text(self)
+            case "python":
+                return f"{texts[0]}({', '.join(texts[1:])})"
             case "cast" | "try_cast":
                 return f"{name.upper()}({texts[0]} AS {ddl(self.type)})"
             case "not":

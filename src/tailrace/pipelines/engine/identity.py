@@ -36,9 +36,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from tailrace.pipelines.values.left_out import LEFT_OUT
+from tailrace.pipelines.values.left_out import not_identity as not_identity
+
 VERSION = 1  # of the encoding; another one names every operator anew
 _DIGEST_BYTES = 16
-_LEFT_OUT = "not identity"
 _NAN = b"\x7f\xf8\0\0\0\0\0\0"
 
 _SIMPLE: dict[pa.DataType, str] = {
@@ -50,11 +52,6 @@ _SIMPLE: dict[pa.DataType, str] = {
     pa.date32(): "date32", pa.date64(): "date64",
     pa.month_day_nano_interval(): "month_day_nano_interval",
 }  # fmt: skip
-
-
-def not_identity(why: str) -> Mapping[str, str]:
-    """The metadata of a field that is no part of what its operator is, and the reason."""
-    return {_LEFT_OUT: why}
 
 
 def identify(*parts: object) -> str:
@@ -113,7 +110,7 @@ def identity_fields(kind: type) -> tuple[tuple[str, bytes | None], ...]:
     its default (None: it has none)."""
     found: list[tuple[str, bytes | None]] = []
     for one in sorted(dataclasses.fields(kind), key=lambda one: one.name):
-        if _LEFT_OUT in one.metadata:
+        if LEFT_OUT in one.metadata:
             continue
         default = None
         if one.default is not dataclasses.MISSING:

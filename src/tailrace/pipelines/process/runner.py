@@ -18,7 +18,9 @@ from tailrace import config
 from tailrace.errors import TailraceError
 from tailrace.pipelines.compiler import compile_views, problems
 from tailrace.pipelines.compiler.declared_patterns import Events, tables_told
+from tailrace.pipelines.compiler.expressions.functions import reference_of
 from tailrace.pipelines.declare import EventTime, Stream, Topic, View, mark_of
+from tailrace.pipelines.declare.functions import Function, JavaClass
 from tailrace.pipelines.engine.graph import Graph, TableInput
 from tailrace.pipelines.engine.unforeseen import is_foreseen, unforeseen
 from tailrace.pipelines.errors import (
@@ -49,6 +51,7 @@ from tailrace.pipelines.ticks.job import Outcome, Work
 from tailrace.pipelines.ticks.levels import run_tick_on_spark
 from tailrace.pipelines.ticks.pace import Pace
 from tailrace.pipelines.ticks.project import ProjectTicks
+from tailrace.pipelines.ticks.session_functions import jars_of
 from tailrace.pipelines.ticks.sharding import number_of_shards
 from tailrace.pipelines.ticks.small_ticks import catch_up_on_spark
 from tailrace.telemetry.part import Part
@@ -79,6 +82,7 @@ class Declared:
     patterns: Sequence[Events] = ()
     tables: Sequence[TableInput] = ()  # inputs that no source describes: event topics
     erasures: Erasures | None = None  # of records that views may be made of
+    functions: Sequence[Function | JavaClass] = ()  # that the SQL of views may call
 
 
 @dataclass(slots=True)
@@ -117,7 +121,8 @@ def run(
     begun = [beginnings.beginning_of(one) for one in readers]
     beginnings.record(part.directory, part.bootstrap, begun, part.clock)
     try:
-        with _spark(part, settings, queries=bool(streams)) as spark:
+        jars = jars_of(declared.functions)
+        with _spark(part, settings, queries=bool(streams), jars=jars) as spark:
             events = RunningPatterns(
                 patterns, part, settings, lambda work: run_tick_on_spark(spark, work)
             )
@@ -194,10 +199,14 @@ def _take_over(
         for stream in now.streams
         if before.marks.get(stream.name) != now.marks.get(stream.name)
     }
-    if different:
+    references = [
+        {one.name: reference_of(one) for one in found.functions} for found in (before, now)
+    ]
+    functions = references[0] != references[1]
+    if different or functions:
         mark_changed(part.directory.resolve().parent)
     log.info("project taken over", extra={"number": changed.number, "streams": sorted(different)})
-    if different and not now.settings.spark.master.startswith("local"):
+    if (different or functions) and not now.settings.spark.master.startswith("local"):
         # Executors got the project's files when the session began: begin another.
         part.report(applied={"number": changed.number, "error": None})
         part.stopping.set()
@@ -236,7 +245,7 @@ def _tables_are_missing(declared: Declared, part: Part) -> bool:
     with LogReader(part.bootstrap, clock=part.clock) as reader:
         captured = read_catalog(reader).tables
     tables = [*captured.values(), *_undescribed(declared, declared.topics, captured)]
-    wrong = problems(declared.views, tables).values()
+    wrong = problems(declared.views, tables, declared.functions).values()
     return any(isinstance(problem, SqlTableError) for problem in wrong)
 
 
@@ -578,7 +587,7 @@ def wait_for_tables(
             known = look_again(known, declared.settings.registry)
             undescribed = _undescribed(declared, known, catalog.tables)
             tables = [*catalog.tables.values(), *undescribed]
-            wrong = problems(views, tables)
+            wrong = problems(views, tables, declared.functions)
             late = any(isinstance(problem, SqlTableError) for problem in wrong.values())
             if len(wrong) == len(views) or (late and part.clock.monotonic() < until):
                 waited = True
@@ -591,7 +600,8 @@ def wait_for_tables(
                 part.report("starting", error=None)
             for name, problem in wrong.items():
                 log.error("view left out", extra={"view": name, **problem.as_dict()})
-            graph = compile_views([view for view in views if view.name not in wrong], tables)
+            right = [view for view in views if view.name not in wrong]
+            graph = compile_views(right, tables, declared.functions)
             plain = frozenset(table.topic for table in undescribed if table.topic in graph.tables)
             times = {t.name: t.time for t in known if t.time is not None and t.name in plain}
             failed = {name: problem.as_dict() for name, problem in wrong.items()}
@@ -600,7 +610,9 @@ def wait_for_tables(
 
 
 @contextlib.contextmanager
-def _spark(part: Part, settings: config.Settings, *, queries: bool) -> Iterator[SparkSession]:
+def _spark(
+    part: Part, settings: config.Settings, *, queries: bool, jars: Sequence[Path] = ()
+) -> Iterator[SparkSession]:
     spark = session.start(
         f"tailrace {part.project}",
         Path(part.directory) / "spark",
@@ -615,7 +627,8 @@ def _spark(part: Part, settings: config.Settings, *, queries: bool) -> Iterator[
 
     with JvmWatch(spark, lost) as jvm:
         try:
-            ship(spark, settings.directory, Path(part.directory) / "spark" / "project.zip")
+            archive = Path(part.directory) / "spark" / "project.zip"
+            ship(spark, settings.directory, archive, jars)
             yield spark
         except Exception as problem:
             if jvm.gone(within_seconds=_NOTICE_SECONDS):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,12 +23,15 @@ _LEFT_OUT = frozenset({"tests", "__pycache__", "node_modules", "site-packages"})
 _PACKAGE = "pipelines"
 
 
-def ship(spark: SparkSession, home: Path, archive: Path) -> None:
-    """Send the Python files of the project in `home` to every executor; nothing where Spark
-    runs in this machine's own processes, which import them from where they are."""
+def ship(spark: SparkSession, home: Path, archive: Path, jars: Iterable[Path] = ()) -> None:
+    """Send the Python files of the project in `home`, and the jars of its functions, to every
+    executor; nothing where Spark runs in this machine's own processes, which import them from where
+    they are."""
     if not (spark.sparkContext.master or "").startswith("local"):
         pack(home, archive)
         spark.sparkContext.addPyFile(str(archive))
+        for jar in jars:  # for the JVM of expressions: Spark's own never loads them
+            spark.sparkContext.addFile(str(jar))
 
 
 def pack(home: Path, archive: Path) -> None:

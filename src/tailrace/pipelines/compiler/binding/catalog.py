@@ -8,13 +8,20 @@ from collections.abc import Iterable, Mapping
 from sqlglot import exp
 
 from tailrace.pipelines.compiler.binding.scope import Context
+from tailrace.pipelines.compiler.expressions.functions import FunctionLike
 from tailrace.pipelines.engine.graph import TableInput
 
 
 class Catalog:
     """The tables of all sources (by topic: `shop.public.orders`), streams, and the project's views."""
 
-    def __init__(self, tables: Iterable[TableInput], views: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        tables: Iterable[TableInput],
+        views: Mapping[str, str],
+        functions: Iterable[FunctionLike] = (),
+    ) -> None:
+        self.functions = {function.name.lower(): function for function in functions}
         self._tables = {table.topic.lower(): table for table in tables}
         self._queries = {
             name.lower(): query

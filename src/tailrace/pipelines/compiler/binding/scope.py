@@ -24,6 +24,7 @@ from tailrace.pipelines.spark.catalyst.schema import crosses
 from tailrace.pipelines.values import types
 
 if TYPE_CHECKING:
+    from tailrace.pipelines.compiler.expressions.functions import FunctionLike
     from tailrace.pipelines.compiler.expressions.scalar import ExpressionBinder
     from tailrace.pipelines.engine.expression import Expression
 INTERVAL_HINT = "its days: CAST(d1 - d2 AS INT); its parts: extract(HOUR FROM t1 - t2)"
@@ -65,9 +66,11 @@ class Context:
         sql: str,
         policy: str = "auto",
         times: Mapping[str, tuple[str, str]] | None = None,
+        functions: Mapping[str, FunctionLike] | None = None,
     ) -> None:
         self.view, self.sql, self.policy = view, sql, policy
         self.times = times or {}  # of streams by name: topic and column of the event time
+        self.functions = functions or {}  # the project's own, by their names in small letters
         self.places: dict[str, str] = {}  # where the relation of a column stands
         self._numbers = count(1)
 

@@ -16,6 +16,7 @@ from sqlglot import exp
 from tailrace.pipelines.compiler.binding.scope import Context
 from tailrace.pipelines.compiler.binding.stars import written_out
 from tailrace.pipelines.compiler.expressions.collations import COLLATIONS, collation_name
+from tailrace.pipelines.compiler.expressions.functions import bind_own, own_function
 from tailrace.pipelines.compiler.expressions.sketch_calls import in_place
 from tailrace.pipelines.compiler.expressions.spark_calls import (
     bind_spark_call,
@@ -42,6 +43,8 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     """The call of a scalar function."""
     if isinstance(node, exp.Any | exp.All):
         raise unknown_function(binder.context, node.key, node)
+    if (own := own_function(binder.context, node)) is not None:
+        return bind_own(binder, own, node)
     node = written_out(binder, node)
     binder.context.only(
         node, *(name for name, value in node.args.items() if _understood(type(node), name, value))
@@ -77,7 +80,8 @@ def unknown_function(context: Context, name: str, node: exp.Expr) -> ViewError:
             node,
             "use EXISTS, or max() or min()",
         )
-    near = difflib.get_close_matches(name, [*functions(), *known_functions()], 1)
+    known = [*functions(), *known_functions(), *context.functions]
+    near = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return context.name_error(
         f"unknown function {name!r}", node, f"{hint}docs/reference/view-sql.md says what works"

@@ -13,11 +13,17 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
-from tailrace.pipelines.compiler.expressions.spark_text import NoText, Rendering, type_text
+from tailrace.pipelines.compiler.expressions.spark_text import (
+    ARGUMENT,
+    NoText,
+    Rendering,
+    type_text,
+)
 from tailrace.pipelines.engine.expression import PARAMETER, SPARK, Call, Column, Expression, Literal
 from tailrace.pipelines.errors import SqlTypeError
-from tailrace.pipelines.spark.catalyst import client
+from tailrace.pipelines.spark.catalyst import client, functions
 from tailrace.pipelines.values import types
+from tailrace.pipelines.values.function_references import JavaFunction
 
 if TYPE_CHECKING:
     from tailrace.pipelines.compiler.expressions.scalar import ExpressionBinder
@@ -55,7 +61,9 @@ def raw_type(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> obj
     """Spark's own word for the type of an expression."""
     rendering = Rendering()
     text = rendering.text(bound)
-    return client.told_type(text, [value.type for value in rendering.columns])
+    asked = ARGUMENT.sub(lambda found: _asked(rendering.columns, int(found[1])), text)
+    kinds = [value.type for value in rendering.columns]
+    return client.told_type(asked, kinds, _functions(rendering.columns))
 
 
 def type_of(
@@ -63,7 +71,9 @@ def type_of(
 ) -> pa.DataType:
     """What Spark says an expression gives; its own error at the place in the view's SQL."""
     try:
-        return client.type_of(text, [value.type for value in columns])
+        used = _functions(columns)
+        asked = ARGUMENT.sub(lambda found: _asked(columns, int(found[1])), text)
+        return client.type_of(asked, [value.type for value in columns], used)
     except SqlTypeError as problem:
         if "loadFunction" in problem.message:  # it looks for a function that is not built in
             from tailrace.pipelines.compiler.expressions.calls import (
@@ -76,6 +86,21 @@ def type_of(
         raise binder.context.type_error(
             _SHOWN.sub(lambda found: _named(columns, found), problem.message), node, problem.hint
         ) from problem
+
+
+def _functions(arguments: Sequence[Expression]) -> list[JavaFunction]:
+    """The arguments of a text that are functions and no columns."""
+    return [
+        one.value
+        for one in arguments
+        if isinstance(one, Literal) and isinstance(one.value, JavaFunction)
+    ]
+
+
+def _asked(columns: Sequence[Expression], number: int) -> str:
+    """An argument in a text as Spark is asked: a function by its name."""
+    (used,) = _functions(columns[number : number + 1]) or (None,)
+    return client.column(number) if used is None else functions.name_of(used)
 
 
 def _named(columns: Sequence[Expression], found: re.Match[str]) -> str:

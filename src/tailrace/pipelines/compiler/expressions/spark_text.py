@@ -26,6 +26,7 @@ from tailrace.pipelines.spark.catalyst.client import column
 from tailrace.pipelines.spark.catalyst.schema import crosses
 from tailrace.pipelines.spark.catalyst.times import has_time, in_micros, to_micros, to_times
 from tailrace.pipelines.values import types
+from tailrace.pipelines.values.function_references import JavaFunction
 
 ARGUMENT = re.compile("`a([0-9]+)`")
 _INFIX = {"+", "-", "*", "/", "%", "=", "<", "<=", ">", ">=", "<>", "<=>", "and", "or", "div",
@@ -206,6 +207,8 @@ def _constant(bound: Expression) -> object:
 def literal(bound: Literal) -> str | None:
     """A constant as Spark's of the same type; None where it has no text."""
     value, kind = bound.value, bound.type
+    if isinstance(value, JavaFunction):
+        return None
     if kind == pa.list_(types.NULL) and value == ():
         return "array()"
     if value is None:

@@ -16,6 +16,7 @@ import org.apache.arrow.vector.ipc.ArrowStreamReader;
 import org.apache.arrow.vector.ipc.ArrowStreamWriter;
 import org.apache.arrow.vector.types.pojo.Schema;
 import org.apache.spark.sql.AnalysisException;
+import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.QueryPlanningTracker;
 import org.apache.spark.sql.catalyst.analysis.*;
@@ -133,6 +134,7 @@ public class Catalyst {
                 Map asked = (Map) JSON.readValue(header, Map.class);
                 SQLConf$.MODULE$.get().setConfString(
                     "spark.sql.timeType.enabled", String.valueOf(asked.get("times")));
+                know((List) asked.get("functions"));
                 found = work((String) asked.get("do"), (List) asked.get("texts"), header, columns);
             } catch (Throwable problem) {
                 write(1, JSON.writeValueAsBytes(told(problem)));
@@ -166,6 +168,137 @@ public class Catalyst {
         }
     }
 
+    static final FunctionRegistry REGISTRY =
+        ((SimpleFunctionRegistry) FunctionRegistry$.MODULE$.builtin()).clone();
+    static final Map LOADERS = new HashMap();
+
+    /**
+     * Make functions of jars known by their names, which say what is in the jars. A class is one of
+     * Spark's Java functions (UDF0 to UDF22), or a function of Scala, whose type must be told.
+     */
+    static synchronized void know(List functions) throws Exception {
+        for (int i = 0; functions != null && i < functions.size(); i++) {
+            Map one = (Map) functions.get(i);
+            FunctionIdentifier name = new FunctionIdentifier((String) one.get("name"),
+                scala.Option.apply("builtin"), scala.Option.apply("system"));
+            if (REGISTRY.functionExists(name)) continue;
+            Object contents = one.get("contents");
+            ClassLoader loader = (ClassLoader) LOADERS.get(contents);
+            if (loader == null) {
+                List jars = (List) one.get("jars");
+                java.net.URL[] urls = new java.net.URL[jars.size()];
+                for (int j = 0; j < urls.length; j++)
+                    urls[j] = Paths.get((String) jars.get(j)).toUri().toURL();
+                loader = new java.net.URLClassLoader(urls, Catalyst.class.getClassLoader());
+                LOADERS.put(contents, loader);
+            }
+            String shown = (String) one.get("shown");
+            String className = (String) one.get("class");
+            Class type;
+            try {
+                type = Class.forName(className, true, loader);
+            } catch (Throwable missing) {
+                throw new IllegalArgumentException(
+                    "function " + shown + ": its jars have no class " + className + " that loads: " + missing);
+            }
+            UserFunction made = new UserFunction(shown, type, (String) one.get("returns"));
+            made.body();
+            REGISTRY.registerFunction(name, new ExpressionInfo(className, shown), made);
+        }
+    }
+
+    /** Makes calls of a class, each with an object of its own. */
+    static class UserFunction extends scala.runtime.AbstractFunction1 {
+        final String shown;
+        final Class type;
+        final DataType returns;
+        final int takes;
+
+        UserFunction(String shown, Class type, String returns) {
+            this.shown = shown;
+            this.type = type;
+            int found = -1;
+            java.lang.reflect.Type said = null;
+            for (int n = 0; n <= 22; n++) {
+                Class java = called("org.apache.spark.sql.api.java.UDF" + n);
+                if (java.isAssignableFrom(type) || called("scala.Function" + n).isAssignableFrom(type)) {
+                    found = n;
+                    said = said(type, java);
+                    break;
+                }
+            }
+            takes = found;
+            if (takes < 0)
+                throw new IllegalArgumentException("function " + shown + ": " + type.getName()
+                    + " implements neither org.apache.spark.sql.api.java.UDF1 (to UDF22) nor a function of Scala");
+            if (!returns.isEmpty()) this.returns = CatalystSqlParser$.MODULE$.parseDataType(returns);
+            else if (said != null)
+                this.returns = (DataType) org.apache.spark.sql.catalyst.JavaTypeInference$.MODULE$
+                    .inferDataType(said)._1();
+            else
+                throw new IllegalArgumentException(
+                    "function " + shown + ": " + type.getName() + " does not say its type; declare what it returns");
+        }
+
+        static Class called(String name) {
+            try {
+                return Class.forName(name);
+            } catch (ClassNotFoundException missing) {
+                throw new IllegalStateException(missing);
+            }
+        }
+
+        /** What a class says it returns: the last parameter of the interface. */
+        static java.lang.reflect.Type said(Class type, Class face) {
+            for (Class one = type; one != null; one = one.getSuperclass()) {
+                java.lang.reflect.Type[] faces = one.getGenericInterfaces();
+                for (int i = 0; i < faces.length; i++) {
+                    if (!(faces[i] instanceof java.lang.reflect.ParameterizedType)) continue;
+                    java.lang.reflect.ParameterizedType face1 = (java.lang.reflect.ParameterizedType) faces[i];
+                    if (face1.getRawType() != face) continue;
+                    java.lang.reflect.Type[] parts = face1.getActualTypeArguments();
+                    java.lang.reflect.Type last = parts[parts.length - 1];
+                    return last instanceof java.lang.reflect.TypeVariable ? null : last;
+                }
+            }
+            return null;
+        }
+
+        /** An object of the class, as a function of Scala. */
+        Object body() throws Exception {
+            Object made;
+            try {
+                made = type.getName().endsWith("$")
+                    ? type.getField("MODULE$").get(null)
+                    : type.getDeclaredConstructor(new Class[0]).newInstance(new Object[0]);
+            } catch (Exception hidden) {
+                throw new IllegalArgumentException("function " + shown + ": " + type.getName()
+                    + " needs a public constructor without parameters: " + hidden);
+            }
+            if (called("scala.Function" + takes).isInstance(made)) return made;
+            Object scala = org.apache.spark.sql.internal.ToScalaUDF$.MODULE$;
+            java.lang.reflect.Method to = scala.getClass().getMethod(
+                "apply", new Class[] {called("org.apache.spark.sql.api.java.UDF" + takes)});
+            return to.invoke(scala, new Object[] {made});
+        }
+
+        public Object apply(Object given) {
+            scala.collection.immutable.Seq children = (scala.collection.immutable.Seq) given;
+            if (children.length() != takes)
+                throw new IllegalArgumentException("function " + shown + " takes " + takes
+                    + (takes == 1 ? " argument, not " : " arguments, not ") + children.length());
+            scala.collection.immutable.Seq none = Prepared.list(new ArrayList());
+            try {
+                return new ScalaUDF(body(), returns, children, none, scala.Option.empty(),
+                    scala.Option.apply(shown), true, true);
+            } catch (RuntimeException problem) {
+                throw problem;
+            } catch (Exception problem) {
+                throw new IllegalStateException(problem);
+            }
+        }
+    }
+
     /** The names of all functions that Spark has. */
     static List functions() {
         List found = new ArrayList();
@@ -192,7 +325,7 @@ public class Catalyst {
 
     static final Analyzer ANALYZER = new Analyzer(new SessionCatalog(new InMemoryCatalog(
             new org.apache.spark.SparkConf(false), new org.apache.hadoop.conf.Configuration(false)),
-        FunctionRegistry$.MODULE$.builtin(), TableFunctionRegistry$.MODULE$.builtin()));
+        REGISTRY, TableFunctionRegistry$.MODULE$.builtin()));
 
     /**
      * Expressions as generated code: the projections that make them, one behind the other. The

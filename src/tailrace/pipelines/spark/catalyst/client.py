@@ -19,10 +19,12 @@ import orjson
 import pyarrow as pa
 
 from tailrace.clock import SYSTEM
-from tailrace.pipelines.errors import EvaluationError, SqlTypeError
+from tailrace.pipelines.errors import EvaluationError, NoAnswerError, SqlTypeError
 from tailrace.pipelines.spark.catalyst import door
+from tailrace.pipelines.spark.catalyst.functions import shown, told
 from tailrace.pipelines.spark.catalyst.kept_types import KeptTypes
 from tailrace.pipelines.spark.catalyst.schema import arrow_type, sent, sent_type
+from tailrace.pipelines.values.function_references import JavaFunction
 
 ANSWER_SECONDS = 120.0
 SLICE_ROWS = 20_000
@@ -43,28 +45,32 @@ def column(number: int) -> str:
     return f"`a{number}`"
 
 
-def type_of(text: str, kinds: Sequence[pa.DataType]) -> pa.DataType:
+def type_of(
+    text: str, kinds: Sequence[pa.DataType], functions: Sequence[JavaFunction] = ()
+) -> pa.DataType:
     """The type of an expression of columns of these types; SqlTypeError in Spark's words."""
     try:
-        return arrow_type(told_type(text, kinds))
+        return arrow_type(told_type(text, kinds, functions))
     except ValueError as problem:
         raise SqlTypeError(
             str(problem), hint="cast it to another type inside the call"
         ) from problem
 
 
-def told_type(text: str, kinds: Sequence[pa.DataType]) -> Any:
+def told_type(
+    text: str, kinds: Sequence[pa.DataType], functions: Sequence[JavaFunction] = ()
+) -> Any:
     """The same in the words of Spark's JSON."""
     kept = KeptTypes.here()
     schema = _schema(kinds)
-    told = kept.get(text, schema)
-    if told is None:
-        status, content = _ask("types", [text], schema.empty_table())
+    found = kept.get(text, schema)
+    if found is None:
+        status, content = _ask("types", [text], schema.empty_table(), functions)
         if status:
-            raise SqlTypeError(_message(content), hint="Spark says so")
-        told = orjson.loads(content)[0]
-        kept.put(text, schema, told)
-    return told
+            raise SqlTypeError(shown(_message(content), functions), hint="Spark says so")
+        found = orjson.loads(content)[0]
+        kept.put(text, schema, found)
+    return found
 
 
 def functions() -> list[str]:
@@ -82,6 +88,7 @@ def values_of(
     texts: Sequence[str],
     arrays: Sequence[pa.Array],
     count: int,
+    functions: Sequence[JavaFunction] = (),
     *,
     patience: float = ANSWER_SECONDS,
 ) -> list[pa.Array]:
@@ -93,9 +100,10 @@ def values_of(
         asked = [text for text in dict.fromkeys(texts) if _has_times(text) == timely]
         if not asked:
             continue
-        status, content = _ask("values", asked, table, patience)
+        status, content = _ask("values", asked, table, functions, patience)
         if status:
-            raise EvaluationError(_message(content), hint="see Spark's manual on the function")
+            hint = "correct the row" if functions else "see Spark's manual on the function"
+            raise EvaluationError(shown(_message(content), functions), hint=hint)
         with pa.ipc.open_stream(content) as stream:
             found = stream.read_all().combine_chunks()
         answers |= {text: _only(found.column(place)) for place, text in enumerate(asked)}
@@ -122,19 +130,24 @@ def _schema(kinds: Sequence[pa.DataType]) -> pa.Schema:
 
 def _message(content: bytes) -> str:
     """Spark's words without its picture of a text that nobody has written."""
-    told: dict[str, Any] = orjson.loads(content)
-    words = str(told["message"]).split("\n== SQL")[0].split(";\n'")[0].strip()
+    problem: dict[str, Any] = orjson.loads(content)
+    words = str(problem["message"]).split("\n== SQL")[0].split(";\n'")[0].strip()
     return _PLACE.sub("", words)  # of the text, which nobody has written
 
 
 def _ask(
-    what: str, texts: list[str], table: pa.Table, patience: float = ANSWER_SECONDS
+    what: str,
+    texts: list[str],
+    table: pa.Table,
+    functions: Sequence[JavaFunction] = (),
+    patience: float = ANSWER_SECONDS,
 ) -> tuple[int, bytes]:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table, max_chunksize=SLICE_ROWS)
     columns = sink.getvalue()
-    header = orjson.dumps({"do": what, "texts": texts, "times": any(map(_has_times, texts))})
+    asked = {"do": what, "texts": texts, "times": any(map(_has_times, texts))}
+    header = orjson.dumps(asked | {"functions": told(functions)})
     if len(columns) > _LARGEST:
         raise EvaluationError(
             f"{len(columns)} bytes are more than Spark is given at once",
@@ -149,7 +162,7 @@ def _ask(
             peer.close()
             close()
             door.end()
-            raise EvaluationError(
+            raise NoAnswerError(
                 f"Spark did not answer within {patience:g} s",
                 detail=f"It was asked for {', '.join(texts)}.",
                 hint="the view is tried again after a pause; look at the rows it reads",
@@ -158,7 +171,7 @@ def _ask(
             peer.close()
             close()  # whoever else waits for it has lost it, too
             if attempt == len(_PAUSES) - 1:
-                raise EvaluationError(
+                raise NoAnswerError(
                     "Spark's expressions ended in the middle of a request",
                     detail=f"It was asked for {', '.join(texts)}.",
                     hint="the view is tried again after a pause",
