@@ -195,13 +195,16 @@ def java_function(
 
 def of_pyspark(value: Any, where: str) -> Function | None:
     """A function that PySpark's `udf`, `pandas_udf` or `arrow_udf` has made; None for anything else."""
+    if not isinstance(value, types.FunctionType):
+        return None
     kind, body = getattr(value, "evalType", None), getattr(value, "func", None)
-    if not isinstance(kind, int) or body is None or not hasattr(value, "deterministic"):
+    if not isinstance(kind, int) or body is None:
         return None
     file, _, line = where.rpartition(":")
     place = Place(file or where, int(line) if line.isdigit() else 1)
     name = getattr(getattr(value, "_unwrapped", None), "_name", body.__name__)
-    if not value.deterministic:
+    made: Any = value
+    if not made.deterministic:
         raise _wrong(
             place, f"function {name!r} is not deterministic", "views ask again for rows that leave"
         )
@@ -211,7 +214,7 @@ def of_pyspark(value: Any, where: str) -> Function | None:
             "functions of values, of pandas series or of Arrow arrays work",
         )  # fmt: skip
     return function_at(
-        place, body, value.returnType.simpleString(), name=name, form=_OF_PYSPARK[kind]
+        place, body, made.returnType.simpleString(), name=name, form=_OF_PYSPARK[kind]
     )
 
 
