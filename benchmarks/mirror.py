@@ -4,8 +4,9 @@
 
 Records of 1 KB, lz4, written by librdkafka before either begins. Each mirror copies them into a target
 of its own; processor time and memory are of the mirror's process alone. MirrorMaker's start (until its
-first record is at the target) is left out and told; that of ours counts. Then, of ours: the first record after a start,
-records that are opened, `translate`, and what a thousand idle partitions cost.
+first record is at the target) is left out and told; that of ours counts. Then the time of a record from site to site
+through both, fifty a second. Then, of ours: records that are opened, conflicts of a key, the first record after a start,
+`translate`, and what a thousand idle partitions cost.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests")]
 
 from benchmarks.measure import Table, Took  # noqa: E402
-from confluent_kafka import Producer  # noqa: E402
+from confluent_kafka import Consumer, Producer, TopicPartition  # noqa: E402
 
 from servers.kafka import VERSION, Kafka, java  # noqa: E402
 from servers.processes import cache_directory, free_port  # noqa: E402
@@ -49,6 +50,8 @@ POM = f"""<project>
 MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
 TOPIC = "orders"
 PATIENCE = 900.0
+TRAVELLERS = 500
+SETTLED_NS = 2_000_000_000  # after the first arrival
 
 
 @dataclass(slots=True)
@@ -75,7 +78,7 @@ def mirror_maker_jars() -> Path:
     return target
 
 
-def fill(bootstrap: str, records: int) -> None:
+def fill(bootstrap: str, records: int, topic: str = TOPIC, keys: int = 1 << 30) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "compression.type": "lz4", "linger.ms": 50, "batch.size": 256 * 1024, "queue.buffering.max.messages": 50_000})  # fmt: skip
     pool = os.urandom(1 << 20)  # no two records of a batch are alike, so lz4 saves little
     for number in range(records):
@@ -83,7 +86,7 @@ def fill(bootstrap: str, records: int) -> None:
         body = pool[at : at + 1024]
         while True:
             try:
-                producer.produce(TOPIC, key=b"%d" % number, value=body)
+                producer.produce(topic, key=b"%d" % (number % keys), value=body)
                 break
             except BufferError:
                 producer.poll(0.1)
@@ -147,10 +150,12 @@ def counter(bootstrap: str, topic: str, partitions: int) -> Callable[[], int]:
     return arrived
 
 
-def run_ours(source: str, target: str, name: str, *more: str) -> subprocess.Popen[bytes]:
+def run_ours(
+    source: str, target: str, name: str, *more: str, topic: str = TOPIC
+) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-P", "-m", "tailrace", "mirror", "run", name, "--from", source, "--to", target]  # fmt: skip
     return subprocess.Popen(
-        [*command, "--topics", TOPIC, *more], stdout=subprocess.DEVNULL, cwd=ROOT
+        [*command, "--topics", topic, *more], stdout=subprocess.DEVNULL, cwd=ROOT
     )
 
 
@@ -211,7 +216,10 @@ def main() -> int:
         with Admin(source.bootstrap) as admin:
             admin.create_topic(TOPIC, chosen.partitions)
         fill(source.bootstrap, chosen.records)
-        _beside(table, source, target, chosen, folder)
+        theirs = _beside(table, source, target, chosen, folder)
+        _site_to_site(table, source, target, folder, beside=theirs is not None)
+        _opened(table, source, target, chosen, theirs)
+        _conflicts(table, source, target, chosen)
         _first_record(table, source, target, folder)
         _idle(table, source, target, folder)
     finally:
@@ -222,7 +230,7 @@ def main() -> int:
     return 1 if table.missed else 0
 
 
-def _beside(table: Table, source: Kafka, target: Kafka, chosen: argparse.Namespace, folder: Path) -> None:  # fmt: skip
+def _beside(table: Table, source: Kafka, target: Kafka, chosen: argparse.Namespace, folder: Path) -> Took | None:  # fmt: skip
     records = chosen.records
     with Admin(target.bootstrap) as admin:
         admin.create_topic(f"ours.{TOPIC}", chosen.partitions)
@@ -238,7 +246,7 @@ def _beside(table: Table, source: Kafka, target: Kafka, chosen: argparse.Namespa
     )  # fmt: skip
     table.speed("tailrace mirror --cut transactions", records, whole.took)
     if chosen.without_mirrormaker:
-        return
+        return None
     with Admin(target.bootstrap) as admin:
         admin.create_topic(TOPIC, chosen.partitions)
     theirs = watch(
@@ -250,6 +258,107 @@ def _beside(table: Table, source: Kafka, target: Kafka, chosen: argparse.Namespa
     table.ratio("records per CPU-second, ours with its start", theirs.took.cpu / ours.took.cpu, 5)  # fmt: skip
     table.ratio("wall", ours.took.seconds / theirs.took.seconds, 0.8, most=True)
     table.ratio("memory", ours.memory / theirs.memory, 0.3, most=True)
+    return theirs.took
+
+
+def _site_to_site(
+    table: Table, source: Kafka, target: Kafka, folder: Path, *, beside: bool
+) -> None:
+    """From the producer's call to a reader of committed records at the target."""
+    process = run_ours(source.bootstrap, target.bootstrap, "ours", "--names", "prefix", "--prefix", "ours")  # fmt: skip
+    ours = _travel(source, target, f"ours.{TOPIC}", process)
+    table.figure("site to site, p50 and p99, milliseconds", f"{ours[0]:.1f}  {ours[1]:.1f}")
+    if not beside:
+        return
+    process = run_mirror_maker(source.bootstrap, target.bootstrap, folder)
+    theirs = _travel(source, target, TOPIC, process)
+    table.figure("  MirrorMaker 2", f"{theirs[0]:.1f}  {theirs[1]:.1f}")
+    table.ratio("site to site, p50", ours[0] / theirs[0], 0.7, most=True)
+    table.ratio("site to site, p99", ours[1] / theirs[1], 0.8, most=True)
+
+
+def _travel(
+    source: Kafka, target: Kafka, topic: str, process: subprocess.Popen[bytes]
+) -> tuple[float, float]:
+    """p50 and p99 in ms of `TRAVELLERS` records that were sent after the first had arrived."""
+    consumer = Consumer({"bootstrap.servers": target.bootstrap, "group.id": "travel", "isolation.level": "read_committed", "enable.auto.commit": False, "fetch.wait.max.ms": 10})  # fmt: skip
+    with Admin(target.bootstrap) as admin:
+        count = len(admin.cluster.topic(topic).leaders)
+        ends = admin.end_offsets([(topic, number) for number in range(count)])
+    consumer.assign([TopicPartition(topic, number, ends[topic, number]) for number in range(count)])
+    producer = Producer({"bootstrap.servers": source.bootstrap, "linger.ms": 0})
+    began = time.perf_counter()
+    took: list[float] = []
+    sent_at = -1e9
+    counted_from: int | None = None
+    try:
+        while len(took) < TRAVELLERS:
+            if time.perf_counter() - began > PATIENCE:
+                raise RuntimeError(f"{len(took)} records came to {topic}")
+            if time.perf_counter() - sent_at >= 0.02:
+                sent_at = time.perf_counter()
+                producer.produce(TOPIC, value=b"travel %d" % time.perf_counter_ns())
+            producer.poll(0)
+            found = consumer.poll(0.002)
+            if found is not None and found.error() is None:
+                word, _, at = (found.value() or b"").partition(b" ")
+                now = time.perf_counter_ns()
+                if word == b"travel" and counted_from is None:
+                    counted_from = now + SETTLED_NS
+                if word == b"travel" and counted_from is not None and int(at) >= counted_from:
+                    took.append((now - int(at)) / 1e6)
+    finally:
+        process.kill()
+        process.wait()
+        consumer.close()
+        producer.flush(30)
+    last = sorted(took)
+    return last[len(last) // 2], last[len(last) * 99 // 100]
+
+
+def _opened(table: Table, source: Kafka, target: Kafka, chosen: argparse.Namespace, theirs: Took | None) -> None:  # fmt: skip
+    """Batches of a topic whose log sets the times are opened and written again."""
+    records = chosen.records
+    with Admin(source.bootstrap) as admin:
+        admin.create_topic(
+            "stamped", chosen.partitions, {"message.timestamp.type": "LogAppendTime"}
+        )
+    with Admin(target.bootstrap) as admin:
+        admin.create_topic("stamped", chosen.partitions)
+    fill(source.bootstrap, records, "stamped")
+    opened = watch(
+        run_ours(source.bootstrap, target.bootstrap, "opened", topic="stamped"),
+        counter(target.bootstrap, "stamped", chosen.partitions), records, start=True,
+    ).took  # fmt: skip
+    table.speed("tailrace mirror, batches opened", records, opened)
+    if theirs is not None:
+        ratio = (records / opened.cpu) / (chosen.records / theirs.cpu)
+        table.ratio("opened, records per CPU-second", ratio, 1.5)
+
+
+def _conflicts(table: Table, source: Kafka, target: Kafka, chosen: argparse.Namespace) -> None:
+    """Keys that both sites write; the latest record wins."""
+    records = chosen.records // 8
+    for bootstrap, count in ((source.bootstrap, records), (target.bootstrap, records // 10)):
+        with Admin(bootstrap) as admin:
+            admin.create_topic("carts", chosen.partitions)
+        fill(bootstrap, count, "carts", keys=10_000)
+    began = time.perf_counter()
+    process = run_ours(
+        source.bootstrap, target.bootstrap, "settling", "--site", "ams", "--other", "ber",
+        "--conflicts", "latest", "--until-caught-up", topic="carts",
+    )  # fmt: skip
+    root, cpu = psutil.Process(process.pid), 0.0
+    while process.poll() is None:
+        try:
+            times = root.cpu_times()
+            cpu = times.user + times.system
+        except psutil.Error:
+            pass
+        time.sleep(0.02)
+    table.speed(
+        "tailrace mirror, conflicts settled", records, Took(time.perf_counter() - began, cpu)
+    )
 
 
 def _first_record(table: Table, source: Kafka, target: Kafka, folder: Path) -> None:
