@@ -77,7 +77,8 @@ bench-views: setup ## views: cost follows the change; ticks, latency; beside Fli
 bench-events: setup ## decisions a second, take-over, rebuild; beside eventsourcing on SQLite and Postgres
 	@$(PY) -m benchmarks.events
 
-bench-patterns: setup ## stored queries beside Lucene's Monitor (needs Maven), a million in memory
+bench-patterns: setup ## patterns beside Flink SQL, stored queries beside Lucene's Monitor (needs Maven), a million in memory
+	@$(PY) -m benchmarks.patterns
 	@$(PY) -m benchmarks.percolate 1000000
 
 bench-sinks: setup ## sinks beside the plain drivers

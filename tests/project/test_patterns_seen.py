@@ -92,6 +92,51 @@ def test_what_waits_in_a_pattern_is_seen_and_one_that_fails_stops_no_other(
         assert names == ["tested", "broken"]
 
 
+def test_a_changed_pattern_is_compared_switched_and_dropped_by_command(
+    running: Running,
+) -> None:
+    place = ["--project", str(running.project.directory)]
+    runner = CliRunner()
+
+    def said(*words: str) -> str:
+        result = runner.invoke(cli, ["pattern", *words, *place])
+        wrong = result.exception
+        return result.output if wrong is None or isinstance(wrong, SystemExit) else str(wrong)
+
+    write(running.bootstrap, (7, 1, 0), (7, 1, 1), (7, 900, 2), (8, 1, 3), (8, 1, 4), (8, 300, 5))
+    running.until(lambda: running.show()["matches"] == 1)
+    assert "nothing is built beside 'tested'" in said("switch", "tested")
+    assert "is no place to begin" in said("rebuild", "tested", "--from", "yesterday")
+    assert "there is no pattern 'testing'" in said("rebuild", "testing")
+    running.close()
+    assert "asked" in said("rebuild", "tested", "--hold")
+
+    file = running.project.directory / "pipelines" / "fraud.py"
+    file.write_text(DECLARED.replace("amount > 500", "amount > 200"))
+    changed = Running(load.load(running.project.directory), running.bootstrap)
+    try:
+
+        def builds() -> list[tuple[int, bool]]:
+            shown = orjson.loads(said("builds", "tested", "--json"))
+            return [(one["generation"], one["shown"]) for one in shown]
+
+        changed.until(lambda: builds() == [(1, True), (2, False)])
+        changed.until(lambda: changed.show()["matches"] == 2)
+        assert [one["tick"] > 0 for one in changed.show()["builds"]] == [True, True]
+        found = orjson.loads(said("diff", "tested", "--json"))
+        assert found["shown"] == []
+        assert [one["card"] for one in found["beside"]] == [8]
+        assert "is newer than the shown one" in said("rollback", "tested")
+        assert "asked" in said("switch", "tested")
+        changed.until(lambda: builds() == [(2, True), (1, False)])
+        assert "only the one beside: 0" in said("diff", "tested")
+        assert "is older than the shown one" in said("switch", "tested")
+        assert "asked" in said("drop", "tested", "--yes")
+        changed.until(lambda: builds() == [(2, True)])
+    finally:
+        changed.close()
+
+
 def test_a_step_that_is_written_twice_is_two_steps(tmp_path: Path) -> None:
     from tailrace.pipelines.compiler.declared_patterns import compile_pattern
     from tailrace.pipelines.declare import pattern, topic

@@ -57,7 +57,12 @@ def changes(before: Marks, project: Project, now: Marks, bootstrap: str) -> list
     for named in sorted(before.waiting.keys() | now.waiting.keys()):
         if before.waiting.get(named) != now.waiting.get(named):
             kind, _, name = named.partition(" ")
-            found.append(Change(kind, name, WAIT))
+            both = named in before.waiting and named in now.waiting
+            built = both and kind in ("pattern", "percolation")
+            detail = (
+                "it is then built beside the one that runs, and takes its place" if built else ""
+            )
+            found.append(Change(kind, name, WAIT, detail=detail))
     for name, detail in (("tick", "from the next tick on"), ("topics", "topics that are new")):
         if before.sections[name] != now.sections[name]:
             found.append(Change("settings", f"[{name}]", RECONFIGURE, detail=detail))

@@ -30,6 +30,7 @@ from tailrace.broker.authorization.acls import (
 )
 from tailrace.broker.guard import PROJECT_PREFIX
 from tailrace.pipelines.declare import Topic
+from tailrace.pipelines.ticks.pattern_builds import SLOTS
 from tailrace.project.graph import build
 from tailrace.project.load import Project
 from tailrace.records.tick import pattern_key as key_of
@@ -51,6 +52,13 @@ def needed(project: Project, principal: str, host: str = WILDCARD) -> list[Acl]:
         for operation in operations
     }
     return sorted(found)
+
+
+def _builds(project: str, name: str) -> Iterator[_Need]:
+    """Of a pattern or percolation: the builds that tick, and the topics of the one beside."""
+    for slot in SLOTS:
+        yield TRANSACTIONAL_ID, f"tailrace.{key_of(project, name + slot)}.ticks", LITERAL, (WRITE,)
+    yield TOPIC, f"{name}.", PREFIXED, (*OWN, DELETE)
 
 
 def _needs(project: Project) -> Iterator[_Need]:
@@ -75,13 +83,13 @@ def _needs(project: Project) -> Iterator[_Need]:
         for output in stream.outputs:
             yield TOPIC, output.name, LITERAL, OWN
     for name, pattern in project.patterns.items():
-        yield TRANSACTIONAL_ID, f"tailrace.{key_of(project.name, name)}.ticks", LITERAL, (WRITE,)
+        yield from _builds(project.name, name)
         for end in ("", ".dead", *([".timeouts"] if pattern.timeouts else [])):
             yield TOPIC, f"{name}{end}", LITERAL, OWN
         if not isinstance(pattern.input, Topic) and pattern.time is not None:
             yield TOPIC, f"{pattern.input.topic}.late", LITERAL, OWN
     for name in project.percolations:
-        yield TRANSACTIONAL_ID, f"tailrace.{key_of(project.name, name)}.ticks", LITERAL, (WRITE,)
+        yield from _builds(project.name, name)
         for end in ("", ".dead"):
             yield TOPIC, f"{name}{end}", LITERAL, OWN
     for name in project.settings.topics:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 import tempfile
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,8 +26,7 @@ from tailrace.pipelines.state.files import StateFiles, open_files
 from tailrace.pipelines.state.route import route
 from tailrace.pipelines.state.shard import Attempt
 from tailrace.pipelines.state.store import OperatorState
-from tailrace.pipelines.ticks.driver import last_row
-from tailrace.pipelines.ticks.patterns import key_of
+from tailrace.pipelines.ticks.pattern_builds import Builds, holds, read_builds
 from tailrace.pipelines.ticks.tick_row import Tick
 from tailrace.pipelines.values.casts import format_timestamp
 from tailrace.pipelines.values.rows import to_array
@@ -103,10 +103,19 @@ def show_pattern(
     if not answers(bootstrap):
         raise UsageError("the log does not answer", hint="run the project: `tailrace up`")
     with LogReader(bootstrap) as reader:
-        tick = last_row(reader, key_of(project.name, name))
+        builds = read_builds(reader, project.name, name)
+    # Of the build that is of this declaration: the shown one, or the one beside it.
+    slot = builds.shown
+    if not holds(builds.shown_row, compiled) and holds(builds.beside_row, compiled):
+        slot = builds.beside
+    tick = builds.rows[slot]
     if tick is not None and node.id not in tick.operators:
         tick = None  # the last tick was of the pattern as it was declared before
-    waiting = Waiting() if tick is None else _waiting(project, compiled, node, drawing, tick, key)
+    waiting = (
+        Waiting()
+        if tick is None
+        else _waiting(project, compiled, node, drawing, tick, key, _files(project, name + slot))
+    )
     mark = None if tick is None else tick.watermarks.get(compiled.topic)
     found: dict[str, Any] = {
         "name": name,
@@ -123,6 +132,7 @@ def show_pattern(
         "queued": waiting.queued,
         "watermark": _shown_ms(mark),
         "tick": 0 if tick is None else tick.number,
+        "builds": builds_of(builds, name),
     }
     if key is not None:
         rows = [row for partial in waiting.partials for row in partial["rows"]]
@@ -152,6 +162,84 @@ def _recorded(
             if row:
                 found[records.partition, offset] = row
     return found
+
+
+# Builds -------------------------------------------------------------------------------------------
+
+
+def builds_of(builds: Builds, name: str) -> list[dict[str, Any]]:
+    """The builds that there are, the shown one first."""
+    found: list[dict[str, Any]] = []
+    for slot in (builds.shown, builds.beside):
+        row = builds.rows[slot]
+        if row is None or name not in row.views:
+            continue
+        shown = slot == builds.shown
+        found.append(
+            {
+                "generation": row.views[name].generation,
+                "topic": row.views[name].topic,
+                "shown": shown,
+                "waits_for": None if shown else row.build.get("mode"),
+                "tick": row.number,
+                "match": (row.build.get("declared") or {}).get("match"),
+            }
+        )
+    return found
+
+
+def known_builds(project: Project, bootstrap: str, name: str) -> Builds:
+    """The builds of a pattern or percolation; an error for a name that is none, or before its
+    first tick."""
+    if name not in project.patterns and name not in project.percolations:
+        listed = ", ".join([*project.patterns, *project.percolations]) or "none"
+        raise MissingInputError(f"no pattern {name!r} is declared", hint=f"there are: {listed}")
+    if not answers(bootstrap):
+        raise UsageError("the log does not answer", hint="run the project: `tailrace up`")
+    with LogReader(bootstrap) as reader:
+        builds = read_builds(reader, project.name, name)
+    if builds.shown_row is None:
+        raise UsageError(f"{name!r} has not ticked yet", hint="run the project: `tailrace up`")
+    return builds
+
+
+def compare_builds(project: Project, bootstrap: str, name: str) -> dict[str, list[dict[str, Any]]]:
+    """What only the shown build has found, and what only the one beside it has: all that their
+    topics still hold. A match that both found with other values is on both sides."""
+    builds = known_builds(project, bootstrap, name)
+    if builds.beside_row is None:
+        raise UsageError(
+            f"nothing is built beside {name!r}",
+            hint=f"`tailrace pattern rebuild --hold {name}`, or change its declaration",
+        )
+    assert builds.shown_row is not None
+    with LogReader(bootstrap) as reader:
+        here = _found_by(reader, builds.shown_row, name)
+        there = _found_by(reader, builds.beside_row, name)
+    return {
+        "shown": [orjson.loads(value) for value in (here - there).elements()],
+        "beside": [orjson.loads(value) for value in (there - here).elements()],
+    }
+
+
+def _found_by(reader: LogReader, row: Tick, name: str) -> Counter[bytes]:
+    """What a build has told and not taken back, from all topics it has written."""
+    found: Counter[bytes] = Counter()
+    for part in row.build.get("told") or [{"topic": name, "from": {}}]:
+        begins, ends = part.get("from", {}), part.get("to")
+        ranges = [
+            Range(part["topic"], p, max(first, int(begins.get(str(p), first))),
+                  end if ends is None else min(end, int(ends.get(str(p), end))))
+            for p, (first, end) in reader.bounds(part["topic"]).items()
+        ]  # fmt: skip
+        for records in reader.read(ranges):
+            for value in records.values:
+                if value is None:
+                    continue
+                document = orjson.loads(value)
+                back = document.pop("op", "match") == "retract"
+                found[orjson.dumps(document, option=orjson.OPT_SORT_KEYS)] += -1 if back else 1
+    return +found
 
 
 def explain_pattern(project: Project, bootstrap: str, name: str) -> str:
@@ -218,9 +306,8 @@ def _files(project: Project, name: str) -> StateFiles:
 
 def _waiting(
     project: Project, compiled: CompiledPattern, node: Node, drawing: Drawing, tick: Tick,
-    key: Sequence[str] | None,
+    key: Sequence[str] | None, files: StateFiles,
 ) -> Waiting:  # fmt: skip
-    files = _files(project, compiled.pattern.name)
     size = sum(
         files.size(shard, name)
         for shard, version in tick.state.items()

@@ -23,8 +23,7 @@ from tailrace.pipelines.reading.reader import LogReader, Range
 from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.route import route
 from tailrace.pipelines.state.shard import Attempt
-from tailrace.pipelines.ticks.driver import last_row
-from tailrace.pipelines.ticks.patterns import key_of
+from tailrace.pipelines.ticks.pattern_builds import holds, read_builds
 from tailrace.pipelines.values.rows import Row
 from tailrace.project.errors import MissingInputError
 from tailrace.project.explain import answers, known_tables
@@ -108,14 +107,19 @@ def held_queries(project: Project, bootstrap: str, name: str) -> Held:
     queries = QuerySet(compiled.operator.queries.fields)
     rows: dict[bytes, tuple[int, Row]] = {}
     with LogReader(bootstrap) as reader:
-        tick = last_row(reader, key_of(project.name, name))
+        builds = read_builds(reader, project.name, name)
     node = compiled.percolate
+    # Of the build that is of this declaration: the shown one, or the one beside it.
+    slot = builds.shown
+    if not holds(builds.shown_row, compiled) and holds(builds.beside_row, compiled):
+        slot = builds.beside
+    tick = builds.rows[slot]
     if tick is None or node.id not in tick.operators:
         return Held(compiled, 0, rows, queries)
     state = project.settings.spark.state or str(
         project.settings.state_directory.resolve() / "state"
     )
-    files = open_files(f"{state}-patterns/{name}")
+    files = open_files(f"{state}-patterns/{name}{slot}")
     version = tick.state.get(0, ())
     size = sum(files.size(0, one) for one in route(files, 0, version, None).files) if version else 0
     if size > MOST_BYTES:

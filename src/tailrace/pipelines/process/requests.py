@@ -2,6 +2,7 @@
 
     <directory>/requests/<number>.json      {"action": one of ACTIONS, "name", "generation"}
 
+Those to patterns lie below `<directory>/patterns`; their `begin` says where a build begins.
 `generation` is the one that was shown when a rollback was asked for, so that a wish
 carried out twice goes back once. `apply` takes over the project's files as they are now; its
 name is a number that the report answers with. `build` is a rebuild that waits for `switch` before it is shown. A file appears whole (by rename) and is removed once it has been carried out, so a wish
@@ -33,6 +34,7 @@ class Request:
     name: str
     path: Path
     generation: int | None = None
+    begin: str = ""
 
     def done(self) -> None:
         """It has been carried out, or makes no sense."""
@@ -45,6 +47,7 @@ def ask(
     name: str,
     *,
     generation: int | None = None,
+    begin: str = "",
     clock: Clock = SYSTEM,
 ) -> None:
     """Leave a wish for the project whose files are in `directory`."""
@@ -53,7 +56,7 @@ def ask(
     folder = directory / "requests"
     FILES.make_directories(folder)
     path = folder / f"{clock.wall_ms()}-{os.getpid()}-{next(_numbers):06}.json"
-    document = {"action": action, "name": name, "generation": generation}
+    document = {"action": action, "name": name, "generation": generation, "begin": begin}
     FILES.write_whole(path, orjson.dumps(document))
 
 
@@ -66,5 +69,6 @@ def waiting(directory: Path) -> list[Request]:
         except (OSError, orjson.JSONDecodeError):
             continue
         action, name = str(document["action"]), str(document["name"])
-        found.append(Request(action, name, path, document.get("generation")))
+        begin = str(document.get("begin") or "")
+        found.append(Request(action, name, path, document.get("generation"), begin))
     return found

@@ -3,6 +3,9 @@
 They tick in a thread of their own, beside those of the views. A pattern that fails does not stop
 the others: it is tried again after a pause that doubles, and its status says why. Patterns are
 compiled again when a source describes its tables anew.
+
+One that is declared anew goes on as it was, while what is declared now is built beside it (see
+`ticks.pattern_builds`); it takes its place when it has read as much, or when `switch` says so.
 """
 
 from __future__ import annotations
@@ -11,19 +14,33 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tailrace import config
 from tailrace.errors import TailraceError
 from tailrace.pipelines.compiler.declared_patterns import Compiled, Events, compile_patterns
 from tailrace.pipelines.engine.unforeseen import is_foreseen, unforeseen
 from tailrace.pipelines.errors import TickFencedError, UnknownTableError
+from tailrace.pipelines.process import requests
+from tailrace.pipelines.process.requests import Request
 from tailrace.pipelines.reading.catalog import Catalog, CatalogChanged, read_catalog
 from tailrace.pipelines.reading.reader import LogReader
+from tailrace.pipelines.state.files import remove_below
 from tailrace.pipelines.streams import beginnings
 from tailrace.pipelines.streams.checkpoint import StreamFiles
 from tailrace.pipelines.ticks.driver import Runner, TickSettings, last_row
-from tailrace.pipelines.ticks.patterns import PatternTicks, key_of
+from tailrace.pipelines.ticks.pattern_builds import (
+    Builds,
+    beginning_from,
+    caught_up,
+    holds,
+    read_builds,
+    restored,
+    written,
+)
+from tailrace.pipelines.ticks.patterns import FILLING, HELD, KEPT, PatternTicks, key_of
 from tailrace.pipelines.ticks.sharding import number_of_shards
+from tailrace.pipelines.ticks.tick_row import Tick
 from tailrace.telemetry.part import Part
 
 log = logging.getLogger(__name__)
@@ -39,7 +56,13 @@ class _Life:
     """One pattern's changing fortunes."""
 
     pattern: Events
-    ticks: PatternTicks | None = None
+    ticks: PatternTicks | None = None  # of the build that is shown; None: it cannot go on
+    beside: PatternTicks | None = None
+    builds: Builds | None = None  # what the log told when they started
+    wish: Request | None = None  # to build anew
+    switching: Request | None = None
+    beside_error: dict[str, str] | None = None
+    beside_at: float = 0.0
     start_at: float = 0.0
     pause: float = FIRST_PAUSE
     error: dict[str, str] | None = None
@@ -59,6 +82,19 @@ class _Life:
             "dead": ticks.dead if ticks else 0,
             "late": sum(ticks.late.values()) if ticks else 0,
             "error": self.error,
+            "beside": self._beside(),
+        }
+
+    def _beside(self) -> dict[str, object] | None:
+        beside = self.beside
+        if beside is None:
+            return None
+        return {
+            "generation": max((i.generation for i in beside.last.views.values()), default=0),
+            "waits_for": beside.build.get("mode", KEPT),
+            "tick": beside.last.number,
+            "lag": beside.lag,
+            "error": self.beside_error,
         }
 
 
@@ -132,14 +168,15 @@ class RunningPatterns:
             self._changed.clear()
             for life in self._lives.values():
                 self._stop(life)
+        self._carry_out()
         for life in self._lives.values():
             if now < life.start_at:
                 continue
             try:
-                if life.ticks is None:
+                if life.builds is None:
                     self._start(life, reader)
-                assert life.ticks is not None
-                if life.ticks.step(0.0) is not None:
+                busy = self._step_beside(life) or busy
+                if life.ticks is not None and life.ticks.step(0.0) is not None:
                     busy, life.error, life.pause = True, None, FIRST_PAUSE
                     if not life.ticks.lag:  # else others on this machine would wait
                         life.start_at = now + min(life.ticks.worked_seconds, _LONGEST_REST)
@@ -161,19 +198,93 @@ class RunningPatterns:
         if name in self._wrong:
             self._catalog = None  # it may be described by now
             raise self._wrong[name]
-        catalog, part = self._catalog, self._part
-        directory, compiled = part.directory.resolve(), self._compiled[name]
-        own = self._settings.spark.cache
+        part, compiled = self._part, self._compiled[name]
+        builds = read_builds(reader, part.project, name)
+        row, other = builds.shown_row, builds.beside_row
+        running: Compiled | None = compiled
+        if row is not None and row.number and not holds(row, compiled):
+            running = restored(row, life.pattern, self._catalog.tables)
+        try:
+            if running is not None:
+                life.ticks = self._ticks(
+                    running, builds.shown, self._beginning(life.pattern), reader
+                )
+                life.ticks.begin()
+                build = life.ticks.build
+                if running is compiled:
+                    first = [{"topic": name, "from": {}}]
+                    build = {
+                        "mode": KEPT,
+                        "told": first,
+                        **build,
+                        "declared": written(life.pattern),
+                    }
+                life.ticks.build = build
+            self._start_beside(life, builds, reader, compiled, other, running)
+        except BaseException:
+            self._stop(life)
+            raise
+        life.builds, life.error = builds, None
+
+    def _start_beside(
+        self, life: _Life, builds: Builds, reader: LogReader, compiled: Compiled,
+        other: Tick | None, running: Compiled | None,
+    ) -> None:  # fmt: skip
+        """Go on with the build beside the shown one, or begin one."""
+        assert self._catalog is not None
+        begun = builds.shown_row is not None and builds.shown_row.number > 0
+        wish, life.wish = life.wish, None
+        known: Compiled | None = None
+        if other is not None and other.number and wish is None:
+            known = compiled if holds(other, compiled) else None
+            if known is None and running is compiled:
+                known = restored(other, life.pattern, self._catalog.tables)
+        anew = begun and known is None and (wish is not None or running is not compiled)
+        if wish is not None and not begun:
+            wish.done()
+        if not anew and known is None:
+            return
+        begin = self._beginning(life.pattern)
+        if wish is not None and wish.begin:
+            begin = beginning_from(wish.begin, reader, compiled.topic)
+        life.beside = self._ticks(known or compiled, builds.beside, begin, reader, beside=True)
+        life.beside.begin(builds.shown_row, anew=anew)
+        if not anew:
+            return
+        topic = next(iter(life.beside.topics))
+        life.beside.build = {
+            "mode": HELD if wish is not None and wish.action == "build" else FILLING,
+            "told": [{"topic": topic, "from": {}}],
+            "declared": written(life.pattern),
+        }
+        life.beside.first_tick()  # what is to become of it is in the log from here on
+        log.info("pattern is built beside the shown one", extra={"pattern": life.pattern.name})
+        if wish is not None:
+            wish.done()
+
+    def _ticks(
+        self,
+        compiled: Compiled,
+        slot: str,
+        begin: Mapping[int, int],
+        reader: LogReader,
+        *,
+        beside: bool = False,
+    ) -> PatternTicks:
+        assert self._catalog is not None
+        catalog, part, name = self._catalog, self._part, compiled.pattern.name
+        directory, own = part.directory.resolve(), self._settings.spark.cache
         state = self._settings.spark.state or str(directory / "state")
-        key = key_of(part.project, name)
-        ticks = PatternTicks(
+        key = key_of(part.project, name + slot)
+        row = last_row(reader, key)
+        return PatternTicks(
             compiled,
             TickSettings(
                 project=key,
                 bootstrap=part.bootstrap,
-                state=f"{state}-patterns/{name}",
-                cache=str(directory / "cache" if own is None else own) + f"-patterns/{name}",
-                shards=number_of_shards(self._settings.spark, last_row(reader, key)),
+                state=f"{state}-patterns/{name}{slot}",
+                cache=str(directory / "cache" if own is None else own) + f"-patterns/{name}{slot}",
+                shards=number_of_shards(self._settings.spark, row),
                 limit=self._settings.tick.limit,
                 topics=self._settings.topics,
                 cache_limit=self._settings.spark.cache_limit,
@@ -181,16 +292,87 @@ class RunningPatterns:
                 dead=f"{name}.dead",
             ),
             self._run,
-            beginning=self._beginning(life.pattern),
+            beginning=begin,
+            beside=beside,
             check=lambda: catalog.check(reader),
             clock=part.clock,
         )
+
+    def _step_beside(self, life: _Life) -> bool:
+        """One tick of the build beside the shown one, never further than that; the switch, when
+        it is time. What goes wrong does not stop the shown one."""
+        beside, now = life.beside, self._part.clock.monotonic()
+        if beside is None or now < life.beside_at:
+            return False
+        assert life.builds is not None
+        shown = life.ticks.last if life.ticks is not None else life.builds.shown_row
+        assert shown is not None
         try:
-            ticks.begin()
-        except BaseException:
-            ticks.close()
+            tick = beside.step(0.0, ceiling=shown)
+            life.beside_error = None
+            if beside.build.get("mode") == FILLING and caught_up(shown, beside):
+                self._switch(life, beside)
+            return tick is not None
+        except (CatalogChanged, TickFencedError):
             raise
-        life.ticks, life.error = ticks, None
+        except Exception as problem:
+            if not isinstance(problem, TailraceError) or not is_foreseen(problem):
+                raise
+            life.beside_error, life.beside_at = problem.as_dict(), now + LONGEST_PAUSE
+            log.error("build fails", extra={"pattern": life.pattern.name, **problem.as_dict()})
+            return False
+
+    def _switch(self, life: _Life, beside: PatternTicks) -> None:
+        assert life.builds is not None
+        row = life.builds.shown_row
+        if life.ticks is not None:
+            beside.align(life.ticks)
+            row = life.ticks.last
+            if not caught_up(row, beside):
+                return
+        elif not beside.settled:
+            beside.first_tick()
+        assert row is not None
+        name = life.pattern.name
+        beside.swap(row, key_of(self._part.project, name + life.builds.shown))
+        log.info("pattern switched", extra={"pattern": name})
+        if life.switching is not None:
+            life.switching.done()
+            life.switching = None
+        self._stop(life)
+
+    def _carry_out(self) -> None:
+        """What an operator has asked for; a file goes when it has been done."""
+        for request in requests.waiting(self._part.directory / "patterns"):
+            life = self._lives.get(request.name)
+            if life is None:
+                request.done()
+            elif request.action in ("rebuild", "build"):
+                if life.wish is None or life.wish.path != request.path:
+                    self._stop(life)
+                    life.wish, life.start_at = request, 0.0
+            elif life.builds is None:
+                continue
+            elif request.action == "drop":
+                self._drop(life)
+                request.done()
+            elif request.generation not in (None, _generation(life)) or life.beside is None:
+                request.done()  # done before, or there is nothing to switch to
+            elif life.switching is None or life.switching.path != request.path:
+                life.switching, life.beside_at = request, 0.0
+                life.beside.build = {**life.beside.build, "mode": FILLING}
+
+    def _drop(self, life: _Life) -> None:
+        beside, builds = life.beside, life.builds
+        if beside is None or builds is None:
+            return
+        shown = life.ticks.build if life.ticks is not None else {}
+        old = [one["topic"] for one in shown.get("told", ()) if "to" in one]
+        topics = beside.give_up([*old, *(one["topic"] for one in beside.build.get("told", ()))])
+        beside.close()
+        life.beside = None
+        remove_below(str(Path(beside.settings.state).parent), Path(beside.settings.state).name)
+        log.info("build dropped", extra={"pattern": life.pattern.name, "topics": topics})
 
     def _beginning(self, pattern: Events) -> Mapping[int, int]:
         """Where the log stood when `up` first ran the declaration."""
@@ -202,9 +384,10 @@ class RunningPatterns:
         return {int(p): offset for p, offset in known.get(pattern.input.topic, {}).items()}
 
     def _stop(self, life: _Life) -> None:
-        if life.ticks is not None:
-            life.ticks.close()
-            life.ticks = None
+        for ticks in (life.ticks, life.beside):
+            if ticks is not None:
+                ticks.close()
+        life.ticks = life.beside = life.builds = None
 
     def _fail(self, life: _Life, problem: Exception) -> None:
         self._stop(life)
@@ -221,3 +404,12 @@ class RunningPatterns:
         if told != life.error:
             log.error("pattern suspended", extra={"pattern": life.pattern.name, **told})
         life.error = told
+
+
+def _generation(life: _Life) -> int | None:
+    """The generation that is shown."""
+    row = life.ticks.last if life.ticks is not None else None
+    if row is None and life.builds is not None:
+        row = life.builds.shown_row
+    found = None if row is None else row.views.get(life.pattern.name)
+    return None if found is None else found.generation

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tailrace.client.admin import Admin
 from tailrace.client.errors import ProducerFencedError
@@ -108,6 +109,7 @@ class TickDriver:
         self._infos: dict[str, ViewInfo] = {}
         self._pinned: dict[str, ViewInfo] = {}  # shown instead of what is written
         self.stopped: dict[str, Stopped] = {}  # views that wait for a rebuild, for the row
+        self.build: Mapping[str, Any] = {}  # for the row
         self.last = Tick(settings.project)
         self.purged = ""  # of the last `compact`
         self.attempted: Work | None = None  # by the tick that ran last
@@ -174,6 +176,7 @@ class TickDriver:
         idle = self._plain - self.graph.tables.keys()
         inputs = {topic: by for topic, by in row.inputs.items() if topic not in idle}
         self.last = replace(row, ends=ends, inputs=inputs)
+        self.build = row.build
         self._pinned = {n: row.views[n] for n in row.live if n in self._infos and n in row.views}
         self._dropped = tuple(sorted(set(row.operators) - {node.id for node in self.graph.nodes}))
         self._follow()
@@ -563,6 +566,7 @@ class TickDriver:
                 shards=self.settings.shards,
                 ts_ms=now,
                 seeding=beginning.rest(plan.seeding, outcome.left, plan.inputs),
+                build=self.build,
                 stopped={n: s for n, s in self.stopped.items() if n in self.settings.declared},
             )
             # The row goes last, after everything it vouches for is acknowledged.

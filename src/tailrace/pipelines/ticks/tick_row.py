@@ -76,6 +76,7 @@ class Tick:
     seeding: Seeding | None = None  # of a fill that has not yet begun to read topics
     stopped: Mapping[str, Stopped] = field(default_factory=dict)  # by view
     purged: str = ""  # changes when copies of what is gone must go everywhere, see `clearing`
+    build: Mapping[str, Any] = field(default_factory=dict)  # of a pattern: see `pattern_builds`
 
     def written(self, name: str) -> ViewInfo | None:
         """The generation of a view that ticks write: the one shown, unless rolled back."""
@@ -147,6 +148,7 @@ class Tick:
                 "ts_ms": self.ts_ms,
                 **({} if self.seeding is None else {"seeding": _seeding_text(self.seeding)}),
                 "purged": self.purged,
+                **({"build": dict(self.build)} if self.build else {}),
                 "stopped": {
                     n: {"node": s.node, "why": dict(s.why)} for n, s in self.stopped.items()
                 },
@@ -187,6 +189,7 @@ def parse(value: bytes) -> Tick:
         shards=document.get("shards") or 1,
         ts_ms=document.get("ts_ms") or 0,
         seeding=_seeding(document["seeding"]) if document.get("seeding") else None,
+        build=document.get("build") or {},
         stopped={n: Stopped(**one) for n, one in (document.get("stopped") or {}).items()},
         purged=document.get("purged") or "",
     )
