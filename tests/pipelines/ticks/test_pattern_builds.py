@@ -39,11 +39,15 @@ class Bank:
         with Admin(bootstrap) as admin:
             admin.ensure_topic(self.topic, 1, {})
 
-    def write(self, *rows: tuple[int, int, int]) -> None:
-        """Rows (card, amount, second)."""
+    def write(self, *rows: tuple[int, int, int] | bytes) -> None:
+        """Rows (card, amount, second), or bytes as they are."""
         with TransactionalWriter(self.bootstrap, f"w{self.topic}") as writer:
             writer.init()
-            for card, amount, second in rows:
+            for row in rows:
+                if isinstance(row, bytes):
+                    writer.send(self.topic, 0, None, row)
+                    continue
+                card, amount, second = row
                 at = (START + timedelta(seconds=second)).isoformat()
                 value = orjson.dumps({"card": card, "amount": amount, "at": at})
                 writer.send(self.topic, 0, None, value)
@@ -126,7 +130,7 @@ def bank(log_address: str, tmp_path: Path) -> Bank:
 
 
 def test_a_changed_pattern_takes_over_and_no_match_is_lost_or_told_twice(bank: Bank) -> None:
-    bank.write((1, 1, 0), (1, 600, 1), (2, 1, 2), (1, 1, 3), (9, 5, 100))
+    bank.write((1, 1, 0), (1, 600, 1), (2, 1, 2), (1, 1, 3), b"no JSON", (9, 5, 100))
     with bank.running(bank.declared()) as running:
         running.settle()
     assert bank.told() == [600]
@@ -143,6 +147,9 @@ def test_a_changed_pattern_takes_over_and_no_match_is_lost_or_told_twice(bank: B
         bank.write((3, 1, 201), (3, 300, 202), (9, 5, 300))
         running.settle()
     assert sorted(bank.told()) == [200, 300, 600, 700]
+    with LogReader(bank.bootstrap) as reader:
+        letters = [len(records.values) for records in read_all(reader, f"{bank.name}.dead")]
+    assert sum(letters) == 1  # though both have read it
 
 
 def test_a_held_build_waits_for_the_switch_and_can_be_rolled_back(bank: Bank) -> None:

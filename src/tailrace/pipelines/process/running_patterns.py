@@ -88,7 +88,7 @@ class _Life:
     def _beside(self) -> dict[str, object] | None:
         beside = self.beside
         if beside is None:
-            return None
+            return {"error": self.beside_error} if self.beside_error else None
         return {
             "generation": max((i.generation for i in beside.last.views.values()), default=0),
             "waits_for": beside.build.get("mode", KEPT),
@@ -220,20 +220,35 @@ class RunningPatterns:
                         "declared": written(life.pattern),
                     }
                 life.ticks.build = build
-            self._start_beside(life, builds, reader, compiled, other, running)
         except BaseException:
             self._stop(life)
             raise
+        wish, life.wish, life.beside_error = life.wish, None, None
+        try:
+            self._start_beside(life, wish, builds, reader, compiled, other, running)
+        except (CatalogChanged, TickFencedError):
+            self._stop(life)
+            raise
+        except TailraceError as problem:
+            if not is_foreseen(problem):
+                self._stop(life)
+                raise
+            if life.beside is not None:
+                life.beside.close()
+                life.beside = None
+            if wish is not None:
+                wish.done()
+            life.beside_error = problem.as_dict()
+            log.error("build fails", extra={"pattern": name, **problem.as_dict()})
         life.builds, life.error = builds, None
 
     def _start_beside(
-        self, life: _Life, builds: Builds, reader: LogReader, compiled: Compiled,
-        other: Tick | None, running: Compiled | None,
+        self, life: _Life, wish: Request | None, builds: Builds, reader: LogReader,
+        compiled: Compiled, other: Tick | None, running: Compiled | None,
     ) -> None:  # fmt: skip
         """Go on with the build beside the shown one, or begin one."""
         assert self._catalog is not None
         begun = builds.shown_row is not None and builds.shown_row.number > 0
-        wish, life.wish = life.wish, None
         known: Compiled | None = None
         if other is not None and other.number and wish is None:
             known = compiled if holds(other, compiled) else None

@@ -18,6 +18,7 @@ from tailrace.pipelines.engine.graph import ViewPlan
 from tailrace.pipelines.reading.reader import LogReader
 from tailrace.pipelines.ticks.driver import Runner, TickDriver, TickSettings
 from tailrace.pipelines.ticks.event_time import watermarks
+from tailrace.pipelines.ticks.job import Outcome
 from tailrace.pipelines.ticks.planner import Plan
 from tailrace.pipelines.ticks.tick_row import Tick
 from tailrace.records.tick import TICKS_TOPIC, ViewInfo
@@ -183,6 +184,11 @@ class PatternTicks(TickDriver):
                 if topic in held:
                     admin.delete_topic(topic)
         return gone
+
+    def _commit(self, plan: Plan, number: int, outcome: Outcome, filled: str) -> Tick:
+        if self._beside:  # late rows and dead letters are written by the shown one, once
+            outcome = replace(outcome, dead=[], timing=replace(outcome.timing, late=[]))
+        return TickDriver._commit(self, plan, number, outcome, filled)
 
     @property
     def settled(self) -> bool:
