@@ -32,7 +32,7 @@ def run_to_end(streams: Streams, stream: Stream) -> None:
     Passing trouble is tried again, as a project does: Spark gives a new Python process ten
     seconds to connect, which a busy machine may not keep.
     """
-    for attempts_left in (3, 2, 1, 0):
+    for attempts_left in reversed(range(8)):
         try:
             running = streams.start(stream)
         except Exception as problem:
