@@ -74,7 +74,8 @@ class Recompute:
         """The result of Spark's `sql` over the tables as they are."""
         translated = self._translated.get(sql)
         if translated is None:
-            translated = sqlglot.transpile(sql, read=AnsiSpark, write="duckdb")[0]
+            # Every name is quoted: a column called `at` is a word of DuckDB's.
+            translated = sqlglot.transpile(sql, read=AnsiSpark, write="duckdb", identify=True)[0]
             self._translated[sql] = translated
         return self._database.execute(translated).fetchall()
 
