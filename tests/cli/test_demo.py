@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import importlib.util
 import shutil
 import signal
 import socket
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.cli import demo
+from tailrace.errors import ComponentMissingError
 from tailrace.node.processes import running
 
 
@@ -32,6 +34,17 @@ def test_a_demo_for_a_time_waits_until_it_is_ready() -> None:
     assert not demo.is_over(59.9, 60, ready=True)
     assert not demo.is_over(60.1, 60, ready=False)
     assert demo.is_over(60.1 + demo.START_PATIENCE_SECONDS, 60, ready=False)
+
+
+def test_a_package_that_a_part_needs_is_missed_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known = importlib.util.find_spec
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name == "tantivy" else known(name)
+    )
+    with pytest.raises(ComponentMissingError, match="the demo needs tantivy"):
+        demo._refuse_missing_packages()
 
 
 def scratch(where: Path, name: str, *, marked: bool = True) -> Path:

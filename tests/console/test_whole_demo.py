@@ -128,7 +128,7 @@ def test_everything_the_shop_declares_is_at_work(demo: Demo) -> None:
         assert not parts[name].get("refused"), parts[name]
     until(lambda: "metrics" in demo.tailrace("topic", "list"))
     subjects = set(demo.ask("/api/subjects")["subjects"])
-    assert {"points-Earned", "workshop-Claimed"} <= subjects
+    assert {"points-Earned", "points-Spent"} <= subjects
     until(lambda: "customer-" in demo.tailrace("topic", "read", "workshop", "--max", "5"))
     until(lambda: "query_id" in demo.tailrace("topic", "read", "noticed", "--max", "1"))
     until(lambda: "reaction:thanks" in demo.tailrace("topic", "read", "points", "--max", "2000", "--json"))  # fmt: skip

@@ -69,6 +69,7 @@ def demo(
     """Run the shop: capture, Spark views, sinks, console."""
     from tailrace.config import parse_duration
 
+    _refuse_missing_packages()
     seconds = parse_duration(lasting).total_seconds() if lasting else None
     with ExitStack() as stack:
         directory = keep or Path(stack.enter_context(_scratch()))
@@ -169,6 +170,15 @@ def _run(
         say(f"it did not become ready: {states or 'no part has reported'}")
     say("stopping")
     return 0 if ready_at is not None else 1
+
+
+def _refuse_missing_packages() -> None:
+    """Say at once what a part would end for again and again."""
+    for package in ("psycopg", "pyspark", "duckdb", "tantivy"):
+        if importlib.util.find_spec(package) is None:
+            raise ComponentMissingError(
+                f"the demo needs {package}", hint="pip install 'tailrace[all]'"
+            )
 
 
 def _ways_on(directory: Path, *, kept: bool) -> Iterator[str]:
@@ -301,8 +311,6 @@ def _database(directory: Path) -> Iterator[str]:
     from tailrace.node.apart import apart
     from tailrace.testing.postgres import PostgresServer
 
-    if importlib.util.find_spec("psycopg") is None:
-        raise ComponentMissingError("the demo needs psycopg", hint="pip install 'tailrace[all]'")
     home = directory / ".tailrace" / "postgres"
     make_private(home.parent)
     if os.geteuid() == 0:
