@@ -31,7 +31,7 @@ from tailrace.pipelines.values.rows import Row
 
 END = -1  # of `reach`: the attempt lives beyond the last row
 MOST_STEPS = 1_000_000
-STEPS_PER_ROW = 200  # and so many more for each row of a partition, over all attempts of a tick
+STEPS_PER_ROW = 10_000  # and so many more for each row of a partition, over all attempts of a tick
 _MOST_STATES = 10_000
 _MATCH = -1
 _FAILED = "failed"  # of a condition: it is an error
