@@ -127,32 +127,43 @@ class Cluster:
 
     def broker(self, node_id: int) -> Connection:
         """A connection to the broker with this id."""
+        return self._connect(self._address(node_id))
+
+    def open(self, node_id: int) -> Connection:
+        """A connection of the caller's own to the broker with this id: requests may be on their
+        way over it while the cluster is asked for something else."""
+        return self._open(self._address(node_id))
+
+    def _address(self, node_id: int) -> tuple[str, int]:
         address = self._brokers.get(node_id)
         if address is None:
             self.refresh([])
             address = self._brokers.get(node_id)
             if address is None:
                 raise BrokerUnavailableError(f"broker {node_id} is not in the cluster")
-        return self._connect(address)
+        return address
 
     def _connect(self, address: tuple[str, int]) -> Connection:
         if self.closed:
             raise ClientClosedError("the client is closed")
         connection = self._by_address.get(address)
         if connection is None or connection.closed:
-            connection = Connection(
-                *address,
-                timeout=self._request_timeout,
-                client_id=self._client_id,
-                opener=self._opener,
-                security=self._security,
-            )
-            try:
-                identify(connection)
-            except BaseException:
-                connection.close()
-                raise
-            self._by_address[address] = connection
+            connection = self._by_address[address] = self._open(address)
+        return connection
+
+    def _open(self, address: tuple[str, int]) -> Connection:
+        connection = Connection(
+            *address,
+            timeout=self._request_timeout,
+            client_id=self._client_id,
+            opener=self._opener,
+            security=self._security,
+        )
+        try:
+            identify(connection)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def close(self) -> None:

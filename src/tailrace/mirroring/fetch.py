@@ -48,6 +48,7 @@ class Fetches:
         self._cluster = Cluster(bootstrap, timeout=timeout, clock=clock)
         self._most_bytes = most_bytes
         self._clock = clock
+        self._connections: dict[int, Connection] = {}
         self._asked: dict[int, tuple[Connection, dict[Place, int]]] = {}
         self._not_before: dict[int, float] = {}
         self._turn = 0
@@ -56,6 +57,8 @@ class Fetches:
 
     def close(self) -> None:
         self._asked.clear()
+        for connection in self._connections.values():
+            connection.close()
         self._cluster.close()
 
     def reset(self) -> None:
@@ -88,13 +91,20 @@ class Fetches:
             turn = self._turn % len(places)
             chosen = {place: wanted[place] for place in [*places[turn:], *places[:turn]]}
             try:
-                connection = self._cluster.broker(leader)
+                connection = self._connection(leader)
                 version = connection.version(FETCH, 12)
                 connection.send(FETCH, self._request(chosen), version)
             except BrokerUnavailableError as error:
                 self._failed(leader, chosen, error)
             else:
                 self._asked[leader] = (connection, chosen)
+
+    def _connection(self, leader: int) -> Connection:
+        """Apart from the cluster's, which is asked for leaders while answers are on their way."""
+        connection = self._connections.get(leader)
+        if connection is None or connection.closed:
+            connection = self._connections[leader] = self._cluster.open(leader)
+        return connection
 
     def _request(self, wanted: Mapping[Place, int]) -> FetchRequest:
         topics: dict[str, list[FetchPartition]] = {}
