@@ -214,7 +214,8 @@ def test_the_table_names_only_arguments_that_there_are() -> None:
         for name in names
         if name not in kind.arg_types
     ]
-    assert not unknown
+    # Our own parser of row patterns hangs its part of a window there.
+    assert unknown == ["Window.framed"]
 
 
 # Taken out, these leave a query that means the same.

@@ -23,7 +23,6 @@ from typing import Any, ClassVar
 from tailrace.pipelines.declare import Place, caller
 from tailrace.pipelines.declare.unsteady import unsteady
 from tailrace.pipelines.errors import DeclarationError
-from tailrace.pipelines.values.types import ddl, has_variant, is_time, parse_type
 
 FORMS = ("arrow", "pandas")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
@@ -236,7 +235,9 @@ def _check_name(place: Place, name: object) -> None:
 
 
 def _check_type(place: Place, name: str, text: object) -> None:
+    # Declarations are importable without Arrow.
     from tailrace.pipelines.values.topic_schema import KNOWN_TYPES
+    from tailrace.pipelines.values.types import ddl, has_variant, is_time, parse_type
 
     hint = f'"STRING", "DECIMAL(10,2)"; types: {KNOWN_TYPES}'
     if not isinstance(text, str):

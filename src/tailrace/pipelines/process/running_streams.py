@@ -83,6 +83,8 @@ class RunningStreams:
         views: Callable[[], Mapping[str, ViewColumns]] = dict,
         patterns: RunningPatterns | None = None,
     ) -> None:
+        if streams:
+            register_log(spark)
         self._lives = {stream.name: _Life(stream) for stream in streams}
         self._part = part
         self._spark = spark

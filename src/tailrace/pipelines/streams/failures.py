@@ -35,6 +35,8 @@ _OURS: tuple[type[PipelineError], ...] = (
 _KNOWN = re.compile(rf"({'|'.join(kind.__name__ for kind in _OURS)}): (.+)")
 _NOTE = re.compile(r"^\s*(detail|hint): (.+)$", re.MULTILINE)
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+# The frames of a Java trace, and what it leaves out of them.
+_JAVA_FRAME = re.compile(r"^(at [\w.$<>/]+\(.*\)|\.\.\. \d+ (more|elided))$")
 _EXCEPTION = re.compile(r"^([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b.*)$", re.M)
 _FOREIGN = ("/site-packages/", "/pyspark/", "/tailrace/", "<frozen", "<string>", "/lib/python")
 _FULL_DISK = ("No space left on device", "Disk quota exceeded")
@@ -120,8 +122,11 @@ def last_words(problem: BaseException) -> str:
         word = next(word for word in _PASSING if word in passing)
         return passing[passing.index(word) :][:200]
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    lines = [line for line in lines if not _JAVA_FRAME.match(line)]
     if not lines:
         return ""
+    if lines[0].startswith("An error occurred while calling") and len(lines) > 1:
+        return lines[-1].removeprefix("Caused by: ").removeprefix(": ")
     return lines[0] if "JVM stacktrace" in text or "SQLSTATE" in lines[0] else lines[-1]
 
 
