@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import tailrace as tr
-from tailrace import config, sources
+from tailrace import sources
 from tailrace.pipelines.process.running_streams import RunningStreams
 from tailrace.pipelines.streams.source import LogSource
 
@@ -21,7 +21,8 @@ def test_spark_knows_the_log_before_the_first_stream_starts() -> None:
     registered: list[object] = []
     session: Any = SimpleNamespace(dataSource=SimpleNamespace(register=registered.append))
     part: Any = SimpleNamespace()
-    RunningStreams([], part, session, config.Settings())
+    settings: Any = SimpleNamespace()
+    RunningStreams([], part, session, settings)
     assert registered == []
-    RunningStreams([placed], part, session, config.Settings())
+    RunningStreams([placed], part, session, settings)
     assert registered == [LogSource]
