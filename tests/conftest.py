@@ -160,8 +160,10 @@ def _started_since(before: set[int]) -> list[psutil.Process]:
 
 def _words(process: psutil.Process) -> str:
     try:
-        ended = process.status() == psutil.STATUS_ZOMBIE
-        return "" if ended else " ".join(process.cmdline()[:6])
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return ""
+        # A process that is just being executed has a name before it has words.
+        return " ".join(process.cmdline()[:6]) or process.name()
     except psutil.Error:
         return ""
 
