@@ -599,7 +599,7 @@ def test_a_target_that_is_away_longer_than_requests_are_patient_is_waited_for(
         target = BrokerThread(tmp_path / "target", durable=False)
         logs = Logs(source.address, target.address)
         _make(logs)
-        with _mirror(logs, timeout=0.2) as mirror:
+        with _mirror(logs, timeout=2.0) as mirror:
             mirror.run_until_caught_up()
             _write(logs.source, "orders", 20)
             target.stop()
