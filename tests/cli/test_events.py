@@ -310,6 +310,7 @@ def test_a_subject_is_erased_at_a_terminal(tmp_path: Path, monkeypatch: pytest.M
             found = ask("verify", done["id"])  # the project does not run: nobody cleared its views
             assert (found["good"], found["waiting"], found["exit"]) == (False, ["views of shop"], 1)
             with closing(ErasedRecords(broker.address, "views of shop")) as waiting:
+                assert list(waiting.waiting()) == [done["id"]]
                 waiting.cleared([done["id"]])
             found = ask("verify", done["id"])
             assert (found["good"], found["places"]) == (True, {"views of shop": "done"})

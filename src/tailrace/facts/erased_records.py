@@ -24,6 +24,7 @@ class ErasedRecords:
         self._place = place
         self._log: Log | None = None
         self._book: Erasures | None = None
+        self._asked: dict[str, int] = {}  # how many records each erasure had
 
     def close(self) -> None:
         if self._book is not None:
@@ -35,13 +36,16 @@ class ErasedRecords:
         """Erasures that the log is done with and the place is not: the topics of each."""
         book = self._opened()
         book.refresh()
-        return {each.id: topics_of(each) for each in waiting_for(book, self._place)}
+        found = waiting_for(book, self._place)
+        self._asked = {each.id: each.records for each in found}
+        return {each.id: topics_of(each) for each in found}
 
     def cleared(self, ids: Collection[str]) -> None:
-        """The place holds nothing of these any more; durable on return."""
+        """The place holds nothing any more of the records that these had when `waiting` told of
+        them; durable on return. Records that were found since are waited for again."""
         book = self._opened()
         for id in ids:
-            book.clear(book.get(id), self._place)
+            book.clear(id, self._place, self._asked[id])
 
     def _opened(self) -> Erasures:
         if self._log is None:

@@ -81,7 +81,7 @@ class Cleared(msgspec.Struct):
     """`views of shop`, `pages of shop`."""
     at: str
     records: int
-    """Of the erasure at that time: see `Erased.records`."""
+    """Of the erasure when the place was begun to be cleared: see `Erased.records`."""
 
 
 class Erasures:
@@ -141,11 +141,12 @@ class Erasures:
         found = self._cleared.get((erased.id, place))
         return found is not None and found.records == erased.records
 
-    def clear(self, erased: Erased, place: str) -> None:
-        """Note that a place holds nothing of it any more, durable on return."""
+    def clear(self, id: str, place: str, records: int) -> None:
+        """Note that a place holds nothing any more of so many records that an erasure had: more
+        may have been found since. Durable on return."""
         at = to_datetime(self._log.clock.wall_ms()).isoformat()
-        one = Cleared(erased.id, place, at, erased.records)
-        self.write(ERASED, f"{erased.id}/{place}", msgspec.json.encode(one))
+        one = Cleared(id, place, at, records)
+        self.write(ERASED, f"{id}/{place}", msgspec.json.encode(one))
         self.refresh()
 
     def get(self, id: str) -> Erased:

@@ -179,6 +179,17 @@ def test_views_that_read_something_else_are_left_alone(shop: Shop) -> None:
         assert ticks.main.last.others.get(shown.name, ()) == ()
 
 
+def test_records_that_were_found_while_views_were_cleared_are_waited_for_again(shop: Shop) -> None:
+    erased = shop.erase(shop.write())
+    assert list(shop.erased.waiting()) == [erased.id]
+    erased.counts = {"accounts": erased.records + 3}  # the refill may have read these
+    shop.book.keep(erased)
+    shop.erased.cleared([erased.id])
+    assert list(shop.erased.waiting()) == [erased.id]
+    shop.erased.cleared([erased.id])
+    assert not shop.erased.waiting()
+
+
 def test_files_half_written_again_are_read_from_the_log(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

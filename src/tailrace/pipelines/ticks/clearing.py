@@ -30,7 +30,8 @@ class Erasures(Protocol):
         """Erasures that the views have not been cleared of: the topics of each."""
 
     def cleared(self, ids: Collection[str]) -> None:
-        """The views hold nothing of these any more; durable on return."""
+        """The views hold nothing any more of these, as `waiting` last told of them; durable on
+        return."""
 
 
 class Clearing:
