@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -101,6 +102,33 @@ def test_a_view_left_out_is_shown_as_it_was_and_comes_back(project: Project) -> 
             project.catch_up(ticks, position)
             assert project.rows("paid") == expected(feed, "paid")
             assert ticks.main.last.views[f"{project.name}_paid"].generation == 2
+
+
+def test_no_erasure_counts_as_cleared_while_a_view_is_left_out(project: Project) -> None:
+    class Waiting:
+        ids: tuple[str, ...] = ()
+
+        def waiting(self) -> dict[str, list[str]]:
+            return {"e1": [f"{project.name}.orders"]}
+
+        def cleared(self, ids: Collection[str]) -> None:
+            self.ids = tuple(ids)
+
+    part, erasures = part_of(project), Waiting()
+    views = [tr.view("fits", f"SELECT id FROM {project.name}.customers")]
+    given = replace(declared(project, views), erasures=erasures)
+    with ChangeFeed(project.bootstrap, project.name, [ORDERS, CUSTOMERS]) as feed:
+        feed.transaction(*next(traffic(1, 1)))
+        compiled = runner.wait_for_tables(given, part)
+    assert compiled is not None
+    with project.running(open=OPEN) as ticks:
+        ticks.views_of = lambda topics: []  # type: ignore[method-assign]
+        without = replace(compiled, failed={"paid": {"error": "no such column"}})
+        assert runner._clearing(given, without, ticks, part) is None
+        clearing = runner._clearing(given, compiled, ticks, part)
+        assert clearing is not None
+        clearing.step()
+    assert erasures.ids == ("e1",)
 
 
 def test_the_list_of_pipelines_tells_what_runs_from_what_is_declared(tmp_path: Path) -> None:

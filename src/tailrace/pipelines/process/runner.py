@@ -428,8 +428,7 @@ def _tick(
         check=lambda: compiled.catalog.check(reader),
         clock=part.clock,
     )
-    erasures = declared.erasures
-    clearing = None if erasures is None else Clearing(project, erasures, part.clock)
+    clearing = _clearing(declared, compiled, project, part)
     pace = Pace(settings.tick.freshness.total_seconds())
     local = settings.spark.master.startswith("local")
     with contextlib.closing(project):
@@ -500,6 +499,16 @@ def _tick(
                     **_standing(compiled, project, running),
                 )
                 reported_at = part.clock.monotonic()
+
+
+def _clearing(
+    declared: Declared, compiled: Compiled, project: ProjectTicks, part: Part
+) -> Clearing | None:
+    """What clears the views of erased records. Not while one is left out: it may be made of them,
+    and the erasure waits until it can be filled again."""
+    if declared.erasures is None or compiled.failed:
+        return None
+    return Clearing(project, declared.erasures, part.clock)
 
 
 def _dead_before(part: Part) -> Counter[str]:
