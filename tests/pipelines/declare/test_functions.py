@@ -25,6 +25,7 @@ from tailrace.pipelines.declare.functions import Function, JavaClass, of_pyspark
 from tailrace.pipelines.errors import DeclarationError, EvaluationError, SqlTypeError
 from tailrace.pipelines.spark import java
 from tailrace.pipelines.ticks.session_functions import register
+from tailrace.pipelines.values.function_references import PythonFunction
 from tailrace.testing.ticks import MemoryTables, table
 
 if TYPE_CHECKING:
@@ -422,6 +423,26 @@ def test_a_worker_without_the_function_or_with_another_one_refuses(
     with pytest.raises(EvaluationError, match="function f is missing in this process") as told:
         user_calls.call(reference, arrays, 1, pa.int64())
     assert "functions_worker" in told.value.detail
+
+
+def test_a_new_version_is_not_computed_by_what_was_loaded_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace
+
+    from tailrace.pipelines.engine import user_calls
+
+    monkeypatch.setattr(user_calls, "_known", {})
+    made = _loaded(
+        tmp_path, "functions_version", "@tr.function('BIGINT')\ndef f(n):\n    return n\n"
+    )
+    reference = reference_of(made)
+    assert isinstance(reference, PythonFunction)
+    user_calls.remember(reference, lambda n: -n)  # with another library, say
+    arrays = [pa.array([1])]
+    assert user_calls.call(reference, arrays, 1, pa.int64()).to_pylist() == [-1]
+    later = replace(reference, version=2)
+    assert user_calls.call(later, arrays, 1, pa.int64()).to_pylist() == [1]
 
 
 PROJECT = """

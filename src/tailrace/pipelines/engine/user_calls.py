@@ -24,7 +24,7 @@ from tailrace.pipelines.values.function_references import PythonFunction
 from tailrace.pipelines.values.types import ddl
 
 _SHOWN = 120  # characters of an argument in an error
-_known: dict[tuple[str, str, str], Callable[..., Any]] = {}
+_known: dict[tuple[str, str, str, int], Callable[..., Any]] = {}
 
 
 class Struct(tuple[Any, ...]):
@@ -52,7 +52,7 @@ class Struct(tuple[Any, ...]):
 
 def remember(function: PythonFunction, body: Callable[..., Any]) -> None:
     """Spare this process the search for a function that it has loaded."""
-    _known[function.module, function.attribute, function.code] = body
+    _known[_place(function)] = body
 
 
 def call(
@@ -68,7 +68,7 @@ def call(
 
 
 def _found(function: PythonFunction) -> Callable[..., Any]:
-    place = (function.module, function.attribute, function.code)
+    place = _place(function)
     if place in _known:
         return _known[place]
     where = f"{function.module}.{function.attribute}"
@@ -92,6 +92,11 @@ def _found(function: PythonFunction) -> Callable[..., Any]:
         )
     _known[place] = body
     return body
+
+
+def _place(function: PythonFunction) -> tuple[str, str, str, int]:
+    # The version, too: it is another one where something changed that the code does not show.
+    return function.module, function.attribute, function.code, function.version
 
 
 def body_of(value: Any) -> Any:
