@@ -62,7 +62,7 @@ def run_source(project: project_load.Project, part: Part) -> None:
 
 def run_pipelines(project: project_load.Project, part: Part) -> None:
     from tailrace.facts.erased_records import ErasedRecords, views_place
-    from tailrace.pipelines.process.runner import Declared, run
+    from tailrace.pipelines.process.runner import Declared, references_of, run
     from tailrace.pipelines.spark.importable import forget_modules
     from tailrace.project.event_tables import event_tables
     from tailrace.project.marking import stream_marks
@@ -80,6 +80,7 @@ def run_pipelines(project: project_load.Project, part: Part) -> None:
             event_tables(found.events.values()),
             erasures,
             list(found.functions.values()),
+            references_of(found.functions.values()),
         )
 
     def read_again() -> Declared:

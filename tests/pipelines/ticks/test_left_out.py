@@ -84,6 +84,38 @@ def test_nothing_is_taken_over_while_a_registry_does_not_answer(project: Project
     assert requests.waiting(part.directory) == []
 
 
+def test_a_jar_that_changed_or_is_gone_is_a_change_and_ends_nothing(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marked: list[Path] = []
+    monkeypatch.setattr(runner, "mark_changed", marked.append)
+    jar = project.directory / "f.jar"
+    function = tr.java_function("f", "F", jars="f.jar", returns="INT").of(project.directory)
+    replaced: list[object] = []
+
+    class Running:
+        tables: object = ()
+
+        def replace(self, *given: object) -> None:
+            replaced.append(given)
+
+    def read() -> runner.Declared:
+        references = runner.references_of([function])
+        return replace(declared(project, []), functions=[function], references=references)
+
+    jar.write_bytes(b"one")
+    first = read()
+    jar.unlink()
+    gone = read()
+    jar.write_bytes(b"other")
+    for before, now, differs in ((first, gone, 1), (gone, read(), 2), (read(), read(), 2)):
+        changed = runner.DeclarationsChanged(now, "7")
+        assert runner._take_over(before, changed, Running(), part_of(project)) is now  # type: ignore[arg-type]
+        assert len(marked) == differs
+    assert gone.references == {"f": None}
+    assert len(replaced) == 3
+
+
 def test_a_view_left_out_is_shown_as_it_was_and_comes_back(project: Project) -> None:
     with ChangeFeed(project.bootstrap, project.name, [ORDERS, CUSTOMERS]) as feed:
         position = [feed.transaction(*c) for c in traffic(71, 20)][-1]

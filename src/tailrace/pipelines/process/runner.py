@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tailrace import config
 from tailrace.errors import TailraceError
@@ -24,6 +24,7 @@ from tailrace.pipelines.declare.functions import Function, JavaClass
 from tailrace.pipelines.engine.graph import Graph, TableInput
 from tailrace.pipelines.engine.unforeseen import is_foreseen, unforeseen
 from tailrace.pipelines.errors import (
+    DeclarationError,
     PipelineError,
     SparkLostError,
     SparkUnavailableError,
@@ -54,10 +55,13 @@ from tailrace.pipelines.ticks.project import ProjectTicks
 from tailrace.pipelines.ticks.session_functions import jars_of
 from tailrace.pipelines.ticks.sharding import number_of_shards
 from tailrace.pipelines.ticks.small_ticks import catch_up_on_spark
+from tailrace.pipelines.values.function_references import JavaFunction, PythonFunction
 from tailrace.telemetry.part import Part
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+Reference: TypeAlias = PythonFunction | JavaFunction
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +87,17 @@ class Declared:
     tables: Sequence[TableInput] = ()  # inputs that no source describes: event topics
     erasures: Erasures | None = None  # of records that views may be made of
     functions: Sequence[Function | JavaClass] = ()  # that the SQL of views may call
+    references: Mapping[str, Reference | None] = field(default_factory=dict)  # of these, as read
+
+
+def references_of(functions: Iterable[Function | JavaClass]) -> dict[str, Reference | None]:
+    """Which functions these are now, by name; None for one whose jar cannot be read."""
+    found: dict[str, Reference | None] = {}
+    for one in functions:
+        found[one.name] = None
+        with contextlib.suppress(DeclarationError):
+            found[one.name] = reference_of(one)
+    return found
 
 
 @dataclass(slots=True)
@@ -199,10 +214,7 @@ def _take_over(
         for stream in now.streams
         if before.marks.get(stream.name) != now.marks.get(stream.name)
     }
-    references = [
-        {one.name: reference_of(one) for one in found.functions} for found in (before, now)
-    ]
-    functions = references[0] != references[1]
+    functions = before.references != now.references
     if different or functions:
         mark_changed(part.directory.resolve().parent)
     log.info("project taken over", extra={"number": changed.number, "streams": sorted(different)})
