@@ -22,6 +22,7 @@ from tailrace.broker.embedded import BrokerProcess, BrokerThread
 from tailrace.cli.main import cli
 from tailrace.client.admin import Admin
 from tailrace.client.batches import Pending
+from tailrace.client.errors import RecordTooLargeError
 from tailrace.client.fetcher import Fetcher
 from tailrace.client.groups import Groups
 from tailrace.client.log import connect
@@ -39,7 +40,7 @@ from tailrace.mirroring.errors import (
 )
 from tailrace.mirroring.fail_over import fail_over
 from tailrace.mirroring.relay import Mirror
-from tailrace.mirroring.rows import MirrorRows, Run, add_runs, read_rows
+from tailrace.mirroring.rows import TOPIC, MirrorRows, Run, add_runs, read_rows
 from tailrace.mirroring.translate import translate, translate_back
 from tailrace.records.batch import (
     Record,
@@ -347,6 +348,36 @@ def test_a_record_that_is_too_large_for_the_target_stops_the_mirror(logs: Logs) 
         producer.send("orders", value=bytes(3000), partition=0)
     with _mirror(logs) as mirror, pytest.raises(TailraceError, match="too large"):
         mirror.run_until_caught_up()
+
+
+def test_a_row_of_its_own_that_is_too_large_ends_the_mirror(logs: Logs) -> None:
+    _make(logs)
+    with Admin(logs.target) as admin, _mirror(logs) as mirror:
+        mirror.run_until_caught_up()
+        _write(logs.source, "orders", 40)
+        admin.alter_topic_config(TOPIC, {"max.message.bytes": "120"})
+        with pytest.raises(RecordTooLargeError, match=TOPIC):
+            for _ in range(4):
+                mirror.cycle()
+
+
+def test_the_runs_of_a_cycle_are_shared_among_rows(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relay, "RUNS_IN_A_ROW", 3)
+    _make(logs)
+    for number in range(8):  # the end of each transaction is a gap
+        with TransactionalWriter(logs.source, "w") as writer:
+            writer.init()
+            for partition in range(2):
+                writer.send("orders", partition, None, b"%d" % number)
+            writer.commit()
+    with _mirror(logs) as mirror:
+        mirror.run_until_caught_up()
+        numbers = mirror.rows.numbers_of(0)
+        assert numbers.next == _rows(logs).numbers[0].next >= 6
+    assert [len(runs) for runs in _rows(logs).runs.values()] == [8, 8]
+    _assert_equal(logs)
 
 
 def test_times_of_the_log_are_kept(logs: Logs) -> None:

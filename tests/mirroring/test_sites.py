@@ -416,7 +416,11 @@ def test_a_topic_that_was_made_again_goes_on_behind_the_old_one_if_that_is_accep
     assert translate(_rows(logs).runs["orders", 0], 0, -1) == new
 
 
-def test_a_record_that_is_too_large_is_left_out_or_let_in(logs: Logs) -> None:
+@pytest.mark.parametrize("buffered", [relay.CYCLE_BYTES, 200])
+def test_a_record_that_is_too_large_is_left_out_or_let_in(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch, buffered: int
+) -> None:
+    monkeypatch.setattr(relay, "CYCLE_BYTES", buffered)  # beyond it, it is refused when handed over
     _make(logs)
     with Admin(logs.target) as admin:
         admin.create_topic("orders", 2, {"max.message.bytes": "2000"})

@@ -108,6 +108,7 @@ SAVE_SECONDS = 5.0  # where there was nothing to mirror: markers, aborted record
 IDLE_SECONDS = 0.5
 MOST_RUN_ROWS = 500  # then they become few large ones
 RUNS_IN_A_ROW = 5_000
+RUNS_OF_A_NAME = 10  # as long as a topic's name
 MOST_FAILURES = 20  # one after another, each after the patience of its request
 OF_A_SITE = (CONFLICTS, ".unmirrored")  # topics that belong to one site alone
 FINAL = (NotAllowedError, TopicProtectedError, UnreadableBatchError, DamagedBatchError)
@@ -177,7 +178,7 @@ class Mirror:
         self._timeout = timeout
         self._failures = 0
         self._broken = False  # the next cycle begins with `_recover`
-        self._too_large: RecordTooLargeError | None = None
+        self._writing = _Writing({})  # of the cycle
         self._groups_at = self._looked_at = self._settings_at = -1e9
         self._saved_at = clock.monotonic()
         self._source_admin = Admin(source, timeout=timeout, clock=clock)
@@ -292,7 +293,8 @@ class Mirror:
         except ClientError as error:
             self._broken = True
             if isinstance(error, RecordTooLargeError):
-                self._too_large = error
+                if not self._limit(error):
+                    raise
                 return 0
             self._failures += 1
             if self._failures > MOST_FAILURES:
@@ -449,9 +451,7 @@ class Mirror:
                 self.rows.positions[place] = position
         self._owned = -1
         self._commit()
-        if self._too_large is not None:
-            self._refuse_record(self._too_large)
-            self._too_large = None
+        self._refuse_records()
         self._broken = False
 
     def _fenced(self) -> MirrorFencedError:
@@ -577,7 +577,7 @@ class Mirror:
         self._step("fetch")
         going = self._following({})
         self._begin_fetch(going)
-        writing = _Writing(self.rows.positions)
+        self._writing = writing = _Writing(self.rows.positions)
         self._writer.on_written = writing.written
         answers = list(self._fetches.receive(IDLE_SECONDS))
         self._follow_target()
@@ -742,17 +742,13 @@ class Mirror:
     def _write(self, writing: _Writing) -> None:
         """What was handed to the writer, and its rows, as one transaction."""
         self._step("flush")
-        try:
-            self._writer.flush()
-        except RecordTooLargeError as error:
-            place = writing.by_target.get(error.place) if error.place else None
-            if place is not None:
-                self._limits[place] = writing.waiting[place][0].source
-            raise
+        self._writer.flush()
         for place, position in writing.moved.items():
             self._writer.send(TOPIC, 0, *position_row(self.name, place, position))
         numbers = self.rows.numbers_of(self._shard)
-        self._writer.send(TOPIC, 0, *runs_row(self.name, numbers.next, writing.runs, self._shard))
+        parts = list(_in_parts(writing.runs)) or [{}]  # copies have a number, too
+        for number, part in enumerate(parts, numbers.next):
+            self._writer.send(TOPIC, 0, *runs_row(self.name, number, part, self._shard))
         if writing.copies:
             row = again_row(self.name, numbers.next, writing.copies, self._shard)
             self._writer.send(TOPIC, 0, *row)
@@ -763,7 +759,7 @@ class Mirror:
             self._settling.committed(writing.ends)
         self._move(writing.moved)
         add_runs(self.rows.runs, writing.runs)
-        numbers.next += 1
+        numbers.next += len(parts)
         self.records += writing.count
 
     def _move(self, moved: Mapping[Place, Position]) -> None:
@@ -914,8 +910,20 @@ class Mirror:
         end = min(error.end, position.next)
         self._stop(place, error, replace(position, next=end, epoch=epoch), end)
 
-    def _refuse_record(self, error: RecordTooLargeError) -> None:
-        """The transaction is given up; the partition is mirrored up to the record, and stops."""
+    def _limit(self, error: RecordTooLargeError) -> bool:
+        """Note which record the target does not take. None is refused for a row of ours, what is
+        kept aside, or a winner's copy; nor one that was refused before."""
+        place = self._writing.by_target.get(error.place) if error.place else None
+        if place is None or not (waiting := self._writing.waiting.get(place)):
+            return False
+        offset = waiting[0].source
+        if offset < 0 or self._limits.get(place) == offset or (place, offset) in self._left_out:
+            return False
+        self._limits[place] = offset
+        return True
+
+    def _refuse_records(self) -> None:
+        """The transaction is given up; a partition is mirrored up to its record, and stops."""
         for place, offset in self._limits.items():
             if self._accept_gap:
                 self._left_out.add((place, offset))
@@ -924,8 +932,6 @@ class Mirror:
                 self._stop_at_record(place, offset)
         if self._accept_gap:
             self._limits.clear()
-        if not self._left_out and not self._limits and not self.stopped:
-            raise error  # of a topic of ours
 
     def _stop_at_record(self, place: Place, offset: int) -> None:
         if place in self.stopped:
@@ -1042,10 +1048,19 @@ def cluster_id(cluster: Cluster) -> str:
 
 
 def _in_parts(runs: Mapping[Place, Sequence[Run]]) -> Iterator[dict[Place, list[Run]]]:
-    """What stands in one large row each."""
+    """What stands in one row each, so that no row is larger than a topic takes."""
+    part: dict[Place, list[Run]] = {}
+    room = RUNS_IN_A_ROW
     for place, each in sorted(runs.items()):
         for at in range(0, len(each), RUNS_IN_A_ROW):
-            yield {place: list(each[at : at + RUNS_IN_A_ROW])}
+            some = list(each[at : at + RUNS_IN_A_ROW])
+            if part and len(some) > room:
+                yield part
+                part, room = {}, RUNS_IN_A_ROW
+            part[place] = some
+            room -= len(some) + RUNS_OF_A_NAME
+    if part:
+        yield part
 
 
 def fence_shards(
