@@ -259,6 +259,9 @@ def test_stops_and_lag_raise_alarms_and_are_measured(tmp_path: Path) -> None:
     assert [each["level"] for each in told] == ["critical", "critical"]
     assert told[0]["message"] == stop["error"]
     assert "12 offsets" in told[1]["message"]
+    *_, of_shard = alarms([{**part, "name": "m#1"}], [], tmp_path)
+    assert of_shard["what"] == "mirror m#1"
+    assert "`tailrace mirror status m` " in of_shard["hint"]
     publish_parts([part], told)
     text = exposition().decode()
     for line in ("tailrace_mirror_records{name=\"m\"} 5.0", "tailrace_mirror_conflicts{name=\"m\"} 2.0", "tailrace_mirror_stopped_partitions{name=\"m\"} 1.0"):  # fmt: skip

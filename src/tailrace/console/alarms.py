@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.errors import in_one_line
+from tailrace.node.parts import SHARD
 
 LAG_WARNING = 100_000
 DISK_WARNING = 0.10
@@ -136,7 +137,7 @@ def _of_mirror(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     behind = part.get("behind_seconds") or 0
     if behind > MIRROR_WARNING_SECONDS:
         level = "critical" if behind > MIRROR_CRITICAL_SECONDS else "warning"
-        yield _alarm(level, what, f"has been behind its source for {behind / 60:.0f} minutes, now by {int(part.get('lag') or 0):,} offsets", f"`tailrace mirror status {part['name']}` names the partitions; the line between the sites, or the target, may be the limit")  # fmt: skip
+        yield _alarm(level, what, f"has been behind its source for {behind / 60:.0f} minutes, now by {int(part.get('lag') or 0):,} offsets", f"`tailrace mirror status {part['name'].partition(SHARD)[0]}` names the partitions; the line between the sites, or the target, may be the limit")  # fmt: skip
 
 
 def _streams(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
