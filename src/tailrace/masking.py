@@ -77,8 +77,13 @@ def remember(text: str) -> None:
 def remember_named(settings: Mapping[str, str]) -> None:
     """The same for those settings whose names say that they are secret."""
     for name, value in settings.items():
-        if _SECRET_NAME.search(name):
+        if names_a_secret(name):
             remember(value)
+
+
+def names_a_secret(name: str) -> bool:
+    """Whether the name of a setting says that it is secret."""
+    return _SECRET_NAME.search(name) is not None
 
 
 def mask(text: str) -> str:

@@ -74,9 +74,16 @@ def test_connectors_are_listed_told_and_operated(console: Console, worker: Conne
     gone = ask("/api/connectors/gone")
     assert (gone.status_code, gone.json()["error"]) == (404, "Connector gone not found")
     assert post("/api/connectors/odd/tasks/7/restart", json={}).status_code == 404
-    make(worker, "hidden", "WebhookSource", listen="127.0.0.1:0", secret="whsec_c2VjcmV0c2VjcmV0")
+    make(
+        worker, "hidden", "WebhookSource", listen="127.0.0.1:0", secret="whsec_c2VjcmV0c2VjcmV0",
+        value__converter__basic__auth__user__info="ann:s3cret", key__converter__token="${env:T}",
+        producer__override__ssl__key__password="s3cret",
+    )  # fmt: skip
     until(lambda: ask("/api/connectors/hidden").status_code, 200)
-    assert ask("/api/connectors/hidden").json()["config"]["secret"] == "[hidden]"
+    shown = ask("/api/connectors/hidden").json()["config"]
+    assert shown["secret"] == shown["value.converter.basic.auth.user.info"] == "[hidden]"
+    assert shown["producer.override.ssl.key.password"] == "[hidden]"
+    assert (shown["key.converter.token"], shown["listen"]) == ("${env:T}", "127.0.0.1:0")
 
 
 def test_a_worker_that_is_away_is_said(console: Console) -> None:

@@ -21,13 +21,14 @@ from tailrace.connectors.forwarding import send
 from tailrace.connectors.secrets import refers
 from tailrace.console.errors import UnknownNameError
 from tailrace.http_users import read_users
-from tailrace.masking import mask
+from tailrace.masking import mask, names_a_secret
 
 if TYPE_CHECKING:
     from tailrace.console.app import Served
 
 Answer = type[Response]
 TIMEOUT = 10.0
+USER_AND_PASSWORD = "basic.auth.user.info"  # ann:s3cret
 _HOW: dict[str, tuple[str, str]] = {
     "pause": ("PUT", "pause"),
     "resume": ("PUT", "resume"),
@@ -148,9 +149,14 @@ def _row(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shown(config: Mapping[str, str], definitions: list[Mapping[str, Any]]) -> dict[str, str]:
-    """Settings without what their class calls a secret; references to secrets stay."""
-    secret = {one["name"] for one in definitions if one["type"] == "PASSWORD"}
+    """Settings without what their class or their name calls a secret: a class does not declare its
+    converters' settings. References to secrets stay."""
+    declared = {one["name"] for one in definitions if one["type"] == "PASSWORD"}
+
+    def is_secret(name: str) -> bool:
+        return name in declared or names_a_secret(name) or name.endswith(USER_AND_PASSWORD)
+
     return {
-        name: "[hidden]" if name in secret and not refers(text) else mask(text)
+        name: "[hidden]" if is_secret(name) and not refers(text) else mask(text)
         for name, text in config.items()
     }
