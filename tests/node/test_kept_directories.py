@@ -22,6 +22,7 @@ import orjson
 import pytest
 
 from pipelines.ticks.test_ticks import in_process
+from servers.archives import unpack
 from tailrace.broker.embedded import BrokerThread
 from tailrace.pipelines.compiler import compile_views
 from tailrace.pipelines.reading.catalog import read_catalog
@@ -42,7 +43,7 @@ VIEWS = {"orders_by_country", "names", "large"}
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A kept directory, somewhere else, with ports of its own."""
     with tarfile.open(KEPT / request.param) as archive:
-        archive.extractall(tmp_path, filter="data")
+        unpack(archive, tmp_path)
     settings = tmp_path / "tailrace.toml"
     settings.write_text(
         '[project]\nname = "kept"\n[log]\nlisten = "127.0.0.1:0"\n'

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from servers.archives import unpack
 from servers.processes import cache_directory
 from tailrace.errors import ComponentMissingError
 from tailrace.node.processes import end_with_parent
@@ -81,5 +82,5 @@ def fetched_binaries(version: int, target: Path) -> Path:
     with zipfile.ZipFile(archive) as outer:
         inner = next(entry for entry in outer.namelist() if entry.endswith(".txz"))
         with outer.open(inner) as stream, tarfile.open(fileobj=stream, mode="r|xz") as files:
-            files.extractall(target, filter="tar")
+            unpack(files, target)
     return target / "bin"
