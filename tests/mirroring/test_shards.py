@@ -146,6 +146,29 @@ def test_a_change_of_the_number_that_is_killed_at_any_step_loses_nothing(logs: L
     _assert_equal(logs)
 
 
+def test_a_shard_of_the_number_before_neither_begins_nor_goes_on_behind_its_fence(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _make(logs)
+    _write(logs.source, "orders", 40)
+
+    def begin(*given: object) -> None:
+        with pytest.raises(MirrorShardError, match="waits for the first"):
+            _shard(logs, 1, 3)
+
+    with _shard(logs, 0, 2) as first, _shard(logs, 1, 2) as old:
+        first.run_until_caught_up()
+        monkeypatch.setattr(relay, "fence_shards", lambda *given: None)
+        _shard(logs, 0, 3).close()
+        old._broken = True  # it recovers from an error
+        with pytest.raises(MirrorFencedError):
+            old.cycle()
+        monkeypatch.setattr(relay, "fence_shards", begin)
+        _shard(logs, 0, 2).close()
+    _catch_up(logs, 2)
+    _assert_equal(logs)
+
+
 def test_a_fail_over_fences_every_shard_and_they_go_on_behind_the_fail_back(logs: Logs) -> None:
     _make(logs)
     _write(logs.source, "orders", 40)

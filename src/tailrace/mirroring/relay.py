@@ -334,7 +334,7 @@ class Mirror:
                 hint="give this one another name",
             )
         if self._shard:
-            if state is None or state.shards != self._shards:
+            if state is None or state.sharing or state.shards != self._shards:
                 raise MirrorShardError(
                     f'shard {self._shard} of the mirror "{self.name}" waits for the first',
                     detail="the first shard has not begun"
@@ -342,8 +342,8 @@ class Mirror:
                     else f"the mirror has {state.shards} shards until the first begins again",
                     hint=f"run shard 0/{self._shards}, too",
                 )
-        elif state is not None and state.shards != self._shards:
-            self._share_out(state.shards)
+        elif state is not None and (state.sharing or state.shards != self._shards):
+            self._share_out(state)
         began = State(
             RUNNING, source, target, self._pattern.pattern, self._names, self._clock.wall_ms(),
             self._owner.site, self.others, self._groups.pattern if self._groups else None,
@@ -357,11 +357,15 @@ class Mirror:
         self.rows.state = began
         self.rows.stopped.clear()
 
-    def _share_out(self, before: int) -> None:
+    def _share_out(self, state: State) -> None:
         """There are as many shards as before no longer: whoever runs one is fenced, and the runs of
-        a partition come into the rows of its new shard, with the state that names their number."""
+        a partition come into the rows of its new shard, with the state that names their number.
+        One that begins behind its fence reads that it may not."""
+        self._writer.send(TOPIC, 0, *state_row(self.name, replace(state, sharing=True)))
+        self._commit()
+        self._step("fence")
         target = self._target_admin.cluster.bootstrap
-        fence_shards(target, self.name, range(1, before), self._timeout, self._clock)
+        fence_shards(target, self.name, range(1, state.shards), self._timeout, self._clock)
         every = self._every_row()
         for key in every.run_keys(self.name):
             self._writer.send(TOPIC, 0, key, None)
@@ -443,7 +447,10 @@ class Mirror:
             raise self._fenced() from error
         here = self.rows.positions
         self._read_rows()
-        if self.rows.state is not None and self.rows.state.state == FAILED_OVER:
+        state = self.rows.state
+        if state is not None and (
+            state.state == FAILED_OVER or state.sharing or state.shards != self._shards
+        ):
             raise self._fenced()
         for place, position in here.items():  # those that moved without a record are in no row
             committed = self.rows.positions.get(place)

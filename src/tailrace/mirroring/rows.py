@@ -78,6 +78,8 @@ class State:
     """How often it was failed over: which fail-back a row `kept/<mirror>` is of."""
     shards: int = 1
     """How many processes share its partitions."""
+    sharing: bool = False
+    """The first of them is about to change that: no shard begins until it has."""
 
 
 @dataclass(frozen=True, slots=True)
