@@ -75,10 +75,33 @@ def test_new_partitions_come_to_their_shards(logs: Logs) -> None:
         with connect(logs.source) as log, log.producer() as producer:
             for partition in range(4):
                 producer.send("orders", value=b"%d" % partition, partition=partition)
-        second.run_until_caught_up()  # what the first has not made yet is left for later
+        with pytest.raises(MirrorShardError, match="waits for the first") as waiting:
+            second.run_until_caught_up()  # what the first has not made yet is left for later
+        assert "yet: 1, from orders/3" in waiting.value.detail
         first.run_until_caught_up()
         second.run_until_caught_up()
     assert _rows(logs).records == 4
+
+
+@pytest.mark.parametrize("names", [{}, {"names": "prefix", "source_name": "ams"}])
+def test_settings_are_followed_whose_ever_the_partitions_are(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch, names: dict[str, str]
+) -> None:
+    monkeypatch.setattr(relay, "SETTINGS_SECONDS", 0.0)
+    topics = ("orders", "users")
+    assert [shard_of((topic, 0), 2) for topic in topics] == [0, 1]
+    with Admin(logs.source) as here, Admin(logs.target) as there:
+        for topic in topics:
+            here.create_topic(topic, 1)
+        with Mirror("m", logs.source, logs.target, topics="orders|users", shard=(0, 2), **names) as first:  # type: ignore[arg-type]  # fmt: skip
+            first.run_until_caught_up()
+            assert first.rows.positions.keys() == {("orders", 0)}
+            for topic in topics:
+                here.alter_topic_config(topic, {"retention.ms": "7200000"})
+            first.run_until_caught_up()
+        for topic in topics:
+            target = f"ams.{topic}" if names else topic
+            assert there.topic_config(target)["retention.ms"].value == "7200000"
 
 
 def test_a_shard_waits_for_the_first_which_says_how_many_there_are(logs: Logs) -> None:

@@ -174,6 +174,7 @@ class Mirror:
         self._limits: dict[Place, int] = {}  # of records that the target does not take
         self._left_out: set[tuple[Place, int]] = set()
         self._unsaved: set[Place] = set()
+        self._unmade: set[Place] = set()  # which the first shard has not made at the target yet
         self._made: dict[str, int] = {}  # topics that have as many partitions at the target
         self._timeout = timeout
         self._failures = 0
@@ -248,7 +249,7 @@ class Mirror:
 
     def run_until_caught_up(self, stopping: Callable[[], bool] = lambda: False) -> None:
         """Until everything is there that the source has committed now. Raises the first stop of a
-        partition, when the others are there."""
+        partition, when the others are there, and MirrorShardError if some are not made yet."""
         try:
             self._catch_up(stopping)
         except ProducerFencedError as error:
@@ -271,6 +272,13 @@ class Mirror:
         self._carry_groups()
         for error in self.stopped.values():
             raise error
+        for topic, partition in sorted(self._unmade):
+            raise MirrorShardError(
+                f'shard {self._shard} of the mirror "{self.name}" waits for the first',
+                detail=f"partitions that are not at the target yet: {len(self._unmade)}, "
+                f"from {topic}/{partition} on",
+                hint=f"run shard 0/{self._shards}, which makes them, and this one again",
+            )
 
     def cycle(self) -> int:
         """Fetch, write and commit once; how many records. What can be tried again is, from the
@@ -493,6 +501,7 @@ class Mirror:
             return
         self._looked_at = now
         topics = self._topics()
+        self._unmade.clear()
         for topic in topics:
             self._look_at(topic)
         here = {topic.name for topic in topics}
@@ -504,8 +513,12 @@ class Mirror:
             self._settings_at = now
             self._follow_settings(here)
 
+    def _named(self, topic: str) -> str:
+        """What a topic is called at the target."""
+        return f"{self._prefix}.{topic}" if self._names == PREFIX else topic
+
     def _look_at(self, topic: TopicInformation) -> None:
-        target = f"{self._prefix}.{topic.name}" if self._names == PREFIX else topic.name
+        target = self._named(topic.name)
         count, id = len(topic.leaders), topic.id.hex()
         lacking = []
         for partition in range(count):
@@ -526,6 +539,7 @@ class Mirror:
         if self._shard:
             found = self._target_admin.describe_topic(target) if lacking else None
             there = 0 if found is None else len(found.leaders)
+            self._unmade.update(place for place in lacking if place[1] >= there)
             lacking = [place for place in lacking if place[1] < there]  # the first makes the others
         elif lacking or self._shards > 1:
             self._ensure(topic, target, count, bool(lacking))
@@ -564,12 +578,13 @@ class Mirror:
         return self._source_admin.start_offsets([place])[place]
 
     def _follow_settings(self, topics: set[str]) -> None:
-        targets = {name: each.target for (name, _), each in self.rows.positions.items()}
-        for name in sorted(topics & targets.keys()):
+        known = {name: each.target for (name, _), each in self.rows.positions.items()}
+        for name in sorted(topics):  # also of those whose partitions other shards have
             now = both_topics.own_settings(self._source_admin, name)
             before = self.rows.settings.get(name)
             if before is not None and before != now:
-                both_topics.follow(self._target_admin, targets[name], before, now)
+                target = known.get(name, self._named(name))
+                both_topics.follow(self._target_admin, target, before, now)
             self._keep_settings(name, now)
 
     def _keep_settings(self, topic: str, settings: dict[str, str]) -> None:
