@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from log_helpers import HandClock
 from tailrace.cli.main import cli
+from tailrace.client import moves
 from tailrace.client.admin import Admin
 from tailrace.client.elections import Election, plan_elections
+from tailrace.client.errors import AuthenticationError, BrokerUnavailableError
 from tailrace.client.moves import PlannedMove, plan_moves
 from tailrace.client.operations import (
     BrokerState,
@@ -92,6 +96,29 @@ def test_a_throttle_without_a_move_was_left() -> None:
     assert _state(partition, throttles=(throttle,)).left_throttles
     moving = Move("orders", 0, (1, 2, 3), (3,), ())
     assert not _state(partition, throttles=(throttle,), moves=(moving,)).left_throttles
+
+
+AWAY = BrokerUnavailableError("away")
+
+
+@pytest.mark.parametrize(
+    ("answers", "asked", "cleared"),
+    [
+        ([AWAY, (Move("orders", 0, (1, 2), (3,), ()),), ()], 3, 1),  # whose ever move it is
+        ([AuthenticationError("no")], 1, 0),
+        ([AWAY] * 9, 5, 0),
+    ],
+)
+def test_a_watch_takes_throttles_away_when_nothing_moves_any_more(
+    monkeypatch: pytest.MonkeyPatch, answers: list[object], asked: int, cleared: int
+) -> None:
+    operations = Mock(moves=Mock(side_effect=answers))
+    clear = Mock()
+    monkeypatch.setattr(moves, "LONGEST_WATCH_SECONDS", 5.0)
+    monkeypatch.setattr(moves, "Operations", lambda admin: operations)
+    monkeypatch.setattr(moves, "clear_throttles", clear)
+    moves.keep_watch(Mock(), (), HandClock())
+    assert (operations.moves.call_count, clear.call_count) == (asked, cleared)
 
 
 def test_in_sync_replicas_that_come_and_go_are_flapping() -> None:

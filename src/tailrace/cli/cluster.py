@@ -21,7 +21,6 @@ from tailrace.cli.output import (
 from tailrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from tailrace.client.moves import PlannedMove
     from tailrace.client.operations import ClusterState, Operations, Throttle
 
 WATCH_SECONDS = 2.0
@@ -255,9 +254,7 @@ def _move_options(
 
 
 @contextmanager
-def _watched(
-    address: str | None, moves: Sequence[PlannedMove], throttles: Sequence[Throttle]
-) -> Iterator[None]:
+def _watched(address: str | None, throttles: Sequence[Throttle]) -> Iterator[None]:
     """Another process takes the throttles away if this one is killed while this lasts."""
     import subprocess
     import sys
@@ -265,10 +262,7 @@ def _watched(
     from tailrace.client.errors import ClientError
 
     where = [] if address is None else [address]
-    told = {
-        "moves": [[each.topic, each.partition] for each in moves],
-        "throttles": [asdict(each) for each in throttles],
-    }
+    told = {"throttles": [asdict(each) for each in throttles]}
     watcher = subprocess.Popen(
         [sys.executable, "-P", "-m", "tailrace.cli.keep_watch", *where],
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -1,8 +1,7 @@
 """`python -m tailrace.cli.keep_watch [ADDRESS]`: what `tailrace cluster move --throttle` starts.
 
-Standard input has one line, {"moves": [[topic, partition], …], "throttles": […]}, and a second,
-`done`, when the command has taken its throttles away. If the second never comes, the command was
-killed: they are taken away here once the moves are over.
+Standard input has one line, {"throttles": […]}, and a second, `done`, when the command has taken
+its throttles away. If the second never comes, the command was killed: they are taken away here once no partition moves.
 """
 
 from __future__ import annotations
@@ -23,9 +22,8 @@ def main(address: str | None = None) -> None:
     told = orjson.loads(sys.stdin.readline())
     if sys.stdin.readline().strip() == DONE:
         return
-    places = {(topic, partition) for topic, partition in told["moves"]}
     with Admin(bootstrap_address(address, reach=False)) as admin:
-        moves.keep_watch(admin, places, [Throttle(**each) for each in told["throttles"]])
+        moves.keep_watch(admin, [Throttle(**each) for each in told["throttles"]])
 
 
 if __name__ == "__main__":

@@ -4,18 +4,18 @@ A plan keeps the order of replicas: a newcomer takes the place of the one that l
 preferred leader that stays remains preferred. The newcomer is the broker whose rack has no replica of the partition yet, then the one with
 the fewest bytes after what is planned already. Kafka copies; a throttle holds it back, and must
 be taken away afterwards: `throttled` does that at its end, also after an error. If the command that
-set it may be killed, another process keeps watch (`keep_watch`) and takes it away when the moves are
-over. One that is left all the same shows in `status`, and `clear_throttles` takes it away.
+set it may be killed, another process keeps watch (`keep_watch`) and takes it away when no
+partition moves any more. One that is left all the same shows in `status`, and `clear_throttles` takes it away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from tailrace.client.admin import BROKER_RESOURCE, Admin, Place
-from tailrace.client.errors import ClientError, RequestError
+from tailrace.client.errors import AuthenticationError, ClientError, RequestError
 from tailrace.client.operations import (
     THROTTLED_RATES,
     THROTTLED_REPLICAS,
@@ -24,7 +24,7 @@ from tailrace.client.operations import (
     Throttle,
     parse_places,
 )
-from tailrace.clock import SYSTEM
+from tailrace.clock import SYSTEM, Clock
 from tailrace.errors import UsageError
 from tailrace.wire.apis import APIS, ApiKey
 from tailrace.wire.errors import ErrorCode
@@ -33,6 +33,7 @@ from tailrace.wire.messages import incremental_alter_configs as configs
 
 SET, DELETE = 0, 1
 WATCH_SECONDS = 1.0
+LONGEST_WATCH_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class PlannedMove:
         }
 
 
-Guard = Callable[[Sequence[PlannedMove], Sequence[Throttle]], AbstractContextManager[None]]
+Guard = Callable[[Sequence[Throttle]], AbstractContextManager[None]]
 
 
 def plan_moves(
@@ -132,7 +133,7 @@ def plan_or_move(
     to: Sequence[int] | None = None,
     execute: bool = False,
     throttle: int | None = None,
-    guard: Guard = lambda moves, throttles: nullcontext(),
+    guard: Guard = lambda throttles: nullcontext(),
     then: Callable[[set[Place]], None] = lambda moved: None,
 ) -> list[PlannedMove]:
     """The moves of TOPIC or TOPIC/PARTITION; begun if `execute`. `then` is called once they have
@@ -161,7 +162,7 @@ def plan_or_move(
     if not moves:
         return moves
     held = [] if throttle is None else throttles_of(moves, throttle)
-    with guard(moves, held) if held else nullcontext(), throttled(admin, held):
+    with guard(held) if held else nullcontext(), throttled(admin, held):
         begin(admin, moves)
         then({(each.topic, each.partition) for each in moves})
     return moves
@@ -246,18 +247,22 @@ def throttled(admin: Admin, throttles: Sequence[Throttle]) -> Iterator[None]:
         clear_throttles(admin, throttles)
 
 
-def keep_watch(admin: Admin, places: Collection[Place], throttles: Sequence[Throttle]) -> None:
-    """Wait until these moves are over, and take the throttles away. A log that does not answer is
-    asked again."""
+def keep_watch(admin: Admin, throttles: Sequence[Throttle], clock: Clock = SYSTEM) -> None:
+    """Wait until no partition moves, and take the throttles away: while another move is on its way,
+    it may have set the same. A log that does not answer is asked again, for a day; one that does
+    not let us in is not."""
     operations = Operations(admin)
-    while True:
+    until = clock.monotonic() + LONGEST_WATCH_SECONDS
+    while clock.monotonic() < until:
         try:
-            if not any((each.topic, each.partition) in places for each in operations.moves()):
+            if not operations.moves():
                 clear_throttles(admin, throttles)
                 return
+        except AuthenticationError:
+            return
         except ClientError:
             pass  # a broker is away, perhaps with its throttle
-        SYSTEM.sleep(WATCH_SECONDS)
+        clock.sleep(WATCH_SECONDS)
 
 
 def clear_throttles(admin: Admin, throttles: Iterable[Throttle]) -> None:
