@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+COMPACT_AGAIN_SECONDS = 300.0
 REFUSED = counter("tailrace_views_refused_records_total", "Changelog records that are not rows")
 
 Changes = dict[bytes, bytes | None]
@@ -101,6 +102,7 @@ class Follower:
         self._tail = self.state.ticks_offset
         self._stale = self._is_stale()
         self._ticks_checked = False
+        self._compacts_at = -1e9
         self._lost = ""  # why the files cannot be trusted
 
     def _open(self) -> None:
@@ -138,7 +140,10 @@ class Follower:
         before = self.tick
         try:
             applied = self._step(timeout)
-            if self.state.compacted != self.state.purged:
+            if (
+                self.state.compacted != self.state.purged
+                and self._clock.monotonic() >= self._compacts_at
+            ):
                 self._compact()
         except DAMAGE as damage:
             self._lost = str(damage)
@@ -312,12 +317,15 @@ class Follower:
 
     def _compact(self) -> None:
         """Write the files again: pages that hold nothing any more keep what stood in them. While
-        somebody in this process reads them, it waits."""
+        somebody in this process reads them, or the disk has no room for a copy, it waits."""
         if not is_alone(self._environment):
             return
         release(self._environment)
-        compact(self.directory)
+        done = compact(self.directory)
         self._open()
+        if not done:
+            self._compacts_at = self._clock.monotonic() + COMPACT_AGAIN_SECONDS
+            return
         state = replace(self.state, compacted=self.state.purged)
         with self._writing() as transaction:
             transaction.put(STATE, encode_state(state), db=self._meta)

@@ -20,6 +20,7 @@ state names it.
 from __future__ import annotations
 
 import hashlib
+import logging
 import shutil
 import threading
 from collections.abc import Mapping
@@ -36,11 +37,14 @@ from tailrace.records.tick import ViewInfo, parse_view
 from tailrace.serving.errors import FollowerRunningError
 from tailrace.unsynced import boot_id, file_mark
 
+log = logging.getLogger(__name__)
+
 FORMAT = 1
 MAP_BYTES = 64 << 30
 KEY_LIMIT = 511
 STATE, COUNTS = b"state", b"counts"
 STAMP = "boot"
+COMPACTED = "compacted"
 DAMAGE = (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.InvalidError, lmdb.PanicError)
 
 
@@ -239,20 +243,34 @@ def open_writer(directory: Path) -> lmdb.Environment:
     return environment
 
 
-def compact(directory: Path) -> None:
+def compact(directory: Path) -> bool:
     """Write the environment again without the pages that hold nothing any more: those keep what
-    stood in them. Nobody of this process may have it open; readers elsewhere find the new file."""
-    fresh = directory / "compacted"
+    stood in them; False where there is no room for that. Nobody of this process may have it open;
+    readers elsewhere find the new file."""
+    fresh = directory / COMPACTED
     shutil.rmtree(fresh, ignore_errors=True)
-    make_private(fresh)
-    with _open(directory, readonly=False) as environment:
-        environment.copy(str(fresh), compact=True)
+    try:
+        _copy(directory, fresh)
+    except DAMAGE:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+    except (lmdb.Error, OSError) as error:
+        shutil.rmtree(fresh, ignore_errors=True)
+        log.warning("files of the views cannot be written again", extra={"reason": str(error)})
+        return False
     distrust(directory)  # a stop between here and the end: everything is read again
     # The lock first: who opens the old file from here on shares no lock with who writes the new.
     (directory / "lock.mdb").unlink(missing_ok=True)
     (fresh / "data.mdb").replace(directory / "data.mdb")
     shutil.rmtree(fresh)
     FILES.write_whole(directory / STAMP, file_mark(directory / "data.mdb").encode(), sync=False)
+    return True
+
+
+def _copy(directory: Path, fresh: Path) -> None:
+    make_private(fresh)
+    with _open(directory, readonly=False) as environment:
+        environment.copy(str(fresh), compact=True)
 
 
 def distrust(directory: Path) -> None:
@@ -297,6 +315,7 @@ def _is_sound(environment: lmdb.Environment) -> bool:
 def _throw_away(directory: Path) -> None:
     for name in ("data.mdb", "lock.mdb"):
         (directory / name).unlink(missing_ok=True)
+    shutil.rmtree(directory / COMPACTED, ignore_errors=True)
 
 
 def open_reader(directory: Path) -> lmdb.Environment:

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import lmdb
 import pytest
 
 import tailrace as tr
@@ -22,7 +23,7 @@ from tailrace.facts.opened import OpenedEvents
 from tailrace.pipelines.ticks.clearing import Clearing
 from tailrace.pipelines.ticks.project import ProjectTicks
 from tailrace.serving import store
-from tailrace.serving.follower import Follower
+from tailrace.serving.follower import COMPACT_AGAIN_SECONDS, Follower
 from tailrace.serving.reader import Views
 
 NEEDLE = "Wilhelmina Zonderling"
@@ -188,6 +189,39 @@ def test_records_that_were_found_while_views_were_cleared_are_waited_for_again(s
     assert list(shop.erased.waiting()) == [erased.id]
     shop.erased.cleared([erased.id])
     assert not shop.erased.waiting()
+
+
+def test_a_disk_that_has_no_room_to_write_files_again_is_tried_later(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    position = shop.write()
+    with shop.views.running(**VIEWS) as ticks:
+        shop.reach(ticks)
+        shop.follow()
+        shop.erase(position)
+        assert shop.clear(ticks)
+
+    def fill_up(directory: Path, fresh: Path) -> None:
+        fresh.mkdir()
+        (fresh / "data.mdb").write_bytes(b"half")
+        raise lmdb.DiskError("mdb_env_copy: No space left on device")
+
+    views, clock = shop.root / "views", HandClock()
+    with (
+        contextlib.closing(KafkaRanges(shop.views.address)) as log,
+        Follower(views, log, shop.name, clock=clock) as follower,
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(store, "_copy", fill_up)
+            follow_on(follower)
+        follow_on(follower)  # not at once
+        assert follower.state.compacted != follower.state.purged
+        assert not (views / store.COMPACTED).exists()
+        clock.sleep(COMPACT_AGAIN_SECONDS)
+        follow_on(follower)
+        assert follower.state.compacted == follower.state.purged
+    assert shop.follow()["a7"] is None
+    assert held(shop.root) == set()
 
 
 def test_files_half_written_again_are_read_from_the_log(
