@@ -401,6 +401,116 @@ def test_a_function_whose_code_changed_is_another_operator(tmp_path: Path) -> No
         assert found["same"] != found[other], other
 
 
+HELP = "def help(n):\n    return n + 1\n"
+DECLARED = "@tr.function('BIGINT')\ndef f(n):\n    return "
+# How a function of `shop.py` reaches `help`, or the constant, of `money.py`.
+WAYS: dict[str, tuple[str, str]] = {
+    "imported": (f"from ways.money import help\n{DECLARED}help(n)", HELP),
+    "cached": (
+        f"from ways.money import cached\n{DECLARED}cached(n)",
+        "import functools\n@functools.cache\ndef cached(n):\n    return n + 1\n",
+    ),
+    "lru_cache by call": (
+        f"from ways.money import cached\n{DECLARED}cached(n)",
+        f"import functools\n{HELP}cached = functools.lru_cache(maxsize=5)(help)\n",
+    ),
+    "partial": (
+        f"import functools\nfrom ways.money import help\nplus = functools.partial(help)\n{DECLARED}plus(n)",
+        HELP,
+    ),
+    "argument of a partial": (
+        f"from ways.money import plus\n{DECLARED}plus(n)",
+        "import functools, operator\nplus = functools.partial(operator.add, 0 + 1)\n",
+    ),
+    "dict": (f"from ways.money import help\nBY = {{'a': help}}\n{DECLARED}BY['a'](n)", HELP),
+    "nested": (f"from ways.money import help\nBY = [(1, {{help}})]\n{DECLARED}max(BY[0][1])(n)", HELP),
+    "default": (
+        "from ways.money import help\n@tr.function('BIGINT')\ndef f(n, by=(help,)):\n    return by[0](n)",
+        HELP,
+    ),
+    "object": (
+        f"from ways.money import Rate\nRATE = Rate()\n{DECLARED}RATE.help(n)",
+        "class Rate:\n    def help(self, n):\n        return n + 1\n",
+    ),
+    "value in an object": (
+        f"from ways.money import RATE\n{DECLARED}n + RATE.by",
+        "class Rate:\n    def __init__(self, by):\n        self.by = by\nRATE = Rate(0 + 1)\n",
+    ),
+    "object in a list": (
+        f"from ways.money import Rate\nRATES = [Rate()]\n{DECLARED}RATES[0].help(n)",
+        "class Rate:\n    __slots__ = ('x',)\n    def help(self, n):\n        return n + 1\n",
+    ),
+    "base class": (
+        f"from ways.money import Base\nclass Rate(Base):\n    pass\n{DECLARED}Rate().help(n)",
+        "class Base:\n    def help(self, n):\n        return n + 1\n",
+    ),
+    "in a class": (
+        f"from ways.money import help\nclass Rate:\n    by = {{1: help}}\n{DECLARED}Rate.by[1](n)", HELP,
+    ),
+    "bound": (
+        f"from ways.money import Rate\nby = Rate().help\n{DECLARED}by(n)",
+        "class Rate:\n    def help(self, n):\n        return n + 1\n",
+    ),
+    "wrapper": (
+        f"from ways.money import plus\n@plus\ndef kept(n):\n    return n\n{DECLARED}kept(n)",
+        "import functools\ndef plus(of):\n    @functools.wraps(of)\n    def made(n):\n        return n + 1\n"
+        "    return made\n",
+    ),
+    "wrapped": (
+        f"import functools\nfrom ways.money import help\ndef plain(of):\n    @functools.wraps(of)\n"
+        f"    def made(n):\n        return made.__wrapped__(n)\n    return made\nkept = plain(help)\n{DECLARED}kept(n)",
+        HELP,
+    ),
+    "which object": (
+        f"from ways.money import BY, first, second\n{DECLARED}n + (BY['a'].by or (first, second).index(1))",
+        "class Rate:\n    def __init__(self, by):\n        self.by = by\nfirst, second = Rate(1), Rate(2)\n"
+        "BY = {'a': second if 0 + 1 == 2 else first}\n",
+    ),
+    "package": (f"import ways.money\n{DECLARED}ways.money.help(n)", HELP),
+    "module": (f"from ways import money\n{DECLARED}money.help(n)", HELP),
+    "module's import": (f"from ways import other\n{DECLARED}other.help(n)", HELP),
+    "module's module": (f"from ways import other\n{DECLARED}other.money.help(n)", HELP),
+    "in the call": (f"{DECLARED}__builtins__ and g(n)\ndef g(n):\n    from ways.money import help\n    return help(n)", HELP),
+    "module in the call": (f"{DECLARED}g(n)\ndef g(n):\n    from ways import money\n    return money.help(n)", HELP),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_change_is_noticed_wherever_it_hides(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import importlib
+    import linecache
+    import sys
+
+    text, money = WAYS[way]
+
+    def operators(place: str, change: bool) -> set[str]:
+        home = tmp_path / place / "ways"  # without `__init__.py`, as the folder of pipelines is
+        home.mkdir(parents=True)
+        changed = money.replace("n + 1", "n + 2").replace("0 + 1", "0 + 2") if change else money
+        assert change == (changed != money)
+        (home / "money.py").write_text(changed)
+        (home / "other.py").write_text(
+            f"from ways import money\n{'from ways.money import help' if 'def help' in money else ''}\n"
+        )
+        (home / "shop.py").write_text(f"import tailrace as tr\n{text}\n")
+        with monkeypatch.context() as patched:
+            patched.syspath_prepend(str(tmp_path / place))
+            try:
+                function = importlib.import_module("ways.shop").f
+                assert function(1) == (3 if change else 2)
+                return _operators(function)
+            finally:
+                for name in [name for name in sys.modules if name.split(".")[0] == "ways"]:
+                    del sys.modules[name]
+                linecache.clearcache()
+
+    first = operators("first", change=False)
+    assert operators("elsewhere", change=False) == first
+    assert operators("changed", change=True) != first
+
+
 def test_a_worker_without_the_function_or_with_another_one_refuses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ in UTC, a struct a tuple with names, a map a dict. What it returns must fit its 
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 import traceback
@@ -73,7 +74,9 @@ def _found(function: PythonFunction) -> Callable[..., Any]:
         return _known[place]
     where = f"{function.module}.{function.attribute}"
     try:
-        value: Any = importlib.import_module(function.module)
+        module = importlib.import_module(function.module)
+        _look_at(module)
+        value: Any = module
         for part in function.attribute.split("."):
             value = getattr(value, part)
     except Exception as problem:
@@ -83,7 +86,7 @@ def _found(function: PythonFunction) -> Callable[..., Any]:
             hint="the project's files, and what they import, must be on every host of the cluster",
         ) from problem
     body = body_of(value)
-    if not isinstance(body, types.FunctionType) or digest(body) != function.code:
+    if not isinstance(body, types.FunctionType) or _digest(body) != function.code:
         raise EvaluationError(
             f"function {function.name} is another one in this process",
             detail=f"{where} in {getattr(sys.modules[function.module], '__file__', '')} is not what "
@@ -92,6 +95,20 @@ def _found(function: PythonFunction) -> Callable[..., Any]:
         )
     _known[place] = body
     return body
+
+
+def _look_at(module: types.ModuleType) -> None:
+    """Name the code of all functions of a module before one is called: a call may change objects
+    that others use too, which were the same when the views were compiled."""
+    for value in list(vars(module).values()):
+        body = body_of(value)
+        if body is not value:
+            _digest(body)
+
+
+@functools.lru_cache(maxsize=1024)
+def _digest(body: types.FunctionType) -> str:
+    return digest(body)
 
 
 def _place(function: PythonFunction) -> tuple[str, str, str, int]:
