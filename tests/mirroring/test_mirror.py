@@ -27,6 +27,7 @@ from tailrace.client.fetcher import Fetcher
 from tailrace.client.groups import Groups
 from tailrace.client.log import connect
 from tailrace.client.writer import TransactionalWriter
+from tailrace.clock import SystemClock
 from tailrace.errors import TailraceError, UsageError
 from tailrace.mirroring import relay
 from tailrace.mirroring.compare import compare
@@ -234,6 +235,29 @@ def test_the_newest_mirror_of_a_name_fences_the_one_before(logs: Logs) -> None:
         with pytest.raises(MirrorFencedError):
             first.run_until_caught_up()
         second.run_until_caught_up()
+    _assert_equal(logs)
+
+
+def test_rows_behind_an_open_transaction_of_another_mirror_are_waited_for(logs: Logs) -> None:
+    _make(logs)
+    _write(logs.source, "orders", 20)
+
+    class Ending(SystemClock):
+        def sleep(self, seconds: float) -> None:
+            while is_open:
+                is_open.pop().commit()
+            super().sleep(seconds)
+
+    with TransactionalWriter(logs.target, "other") as other:
+        other.init()
+        with _mirror(logs) as mirror:
+            other.send(TOPIC, 0, b"owner/77", None)
+            other.flush()
+            mirror.run_until_caught_up()
+        is_open = [other]
+        with _mirror(logs, clock=Ending()) as mirror:
+            assert mirror.rows.records
+            mirror.run_until_caught_up()
     _assert_equal(logs)
 
 

@@ -435,12 +435,25 @@ class Mirror:
         self.rows = self._every_row().of_shard(self._shard, self._shards)
 
     def _every_row(self) -> MirrorRows:
+        self._await_others()
         fetcher = Fetcher(self._target_admin.cluster.bootstrap, clock=self._clock)
         try:
             found = read_rows(self._target_admin, fetcher)
         finally:
             fetcher.close()
         return found.get(self.name, MirrorRows())
+
+    def _await_others(self) -> None:
+        """Rows that were committed behind an open transaction of another mirror, or of another
+        shard, cannot be read until that is over."""
+        place = (TOPIC, 0)
+        written = self._target_admin.end_offsets([place], "read_uncommitted")[place]
+
+        def look() -> None:
+            if self._target_admin.end_offsets([place])[place] < written:
+                raise TryAgain(ErrorCode.CONCURRENT_TRANSACTIONS)
+
+        self._target_admin.cluster.retry(look, f"waiting for open transactions in {TOPIC}")
 
     def _recover(self) -> None:
         """After an error: what was begun is given up; what was committed is in the rows."""
