@@ -19,6 +19,7 @@ from tailrace import config
 from tailrace.client.admin import Admin
 from tailrace.client.writer import TransactionalWriter
 from tailrace.pipelines.declare import Pattern
+from tailrace.pipelines.errors import ContentsError, EvaluationError
 from tailrace.pipelines.process.requests import ask
 from tailrace.pipelines.process.running_patterns import RunningPatterns
 from tailrace.pipelines.reading.reader import LogReader, read_all
@@ -114,6 +115,13 @@ class Running:
             if wished():
                 return
         raise AssertionError(self.patterns.progress())
+
+    def hurry(self, steps: int) -> None:
+        """Step so often, without pauses after what fails."""
+        for _ in range(steps):
+            for life in self.patterns._lives.values():
+                life.start_at = life.beside_at = 0.0
+            self.patterns.step(self.reader)
 
     def settle(self) -> None:
         """Step until nothing is left to do."""
@@ -226,7 +234,7 @@ def test_a_pattern_of_another_version_goes_over_where_it_stood(
 
 @pytest.mark.parametrize(
     "step",
-    [2, 4, 6, *(pytest.param(one, marks=pytest.mark.crash) for one in (1, 3, 5, 7, 8))],
+    [2, 4, 6, *(pytest.param(one, marks=pytest.mark.crash) for one in (1, 3, 5, 7))],
 )
 def test_a_switch_that_dies_is_done_once(
     bank: Bank, step: int, monkeypatch: pytest.MonkeyPatch
@@ -248,11 +256,83 @@ def test_a_switch_that_dies_is_done_once(
     changed = replace(bank.declared(above=100))
     with monkeypatch.context() as dying, bank.running(changed) as running:
         dying.setattr(TransactionalWriter, "commit", commit)
-        with contextlib.suppress(KeyboardInterrupt):
-            for _ in range(60):
-                running.patterns.step(running.reader)
+        with pytest.raises(KeyboardInterrupt):
+            running.hurry(60)
     with bank.running(changed) as running:
         running.until(lambda: bank.builds().shown == "~beside")
         bank.write((2, 700, 101), (1, 1, 102), (1, 200, 103), (9, 5, 200))
         running.settle()
     assert sorted(bank.told()) == [200, 600, 700]
+
+
+def test_a_change_that_is_withdrawn_does_not_take_over(
+    bank: Bank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bank.write((1, 1, 0), (1, 600, 1), (9, 5, 100))
+    with bank.running(bank.declared()) as running:
+        running.settle()
+    changed = bank.declared(above=100)
+    with monkeypatch.context() as slow, bank.running(changed) as running:
+        slow.setattr(RunningPatterns, "_switch", lambda *_: None)
+        running.until(lambda: running.beside is not None)
+        running.settle()
+    with bank.running(bank.declared()) as running:
+        bank.write((1, 1, 101), (1, 200, 102), (9, 5, 200))
+        running.settle()
+        assert running.beside is not None
+        assert running.beside["waits_for"] == "kept"
+        assert bank.builds().shown == ""
+    with bank.running(changed) as running:  # declared again, it does
+        running.until(lambda: bank.builds().shown == "~beside")
+
+
+def test_a_build_takes_over_from_one_that_fails(
+    bank: Bank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bank.write((1, 1, 0), (1, 600, 1), (9, 5, 100))
+    with bank.running(bank.declared()) as running:
+        running.settle()
+    bank.ask("build")
+    stepping = PatternTicks.step
+
+    def step(self: PatternTicks, *how: Any, **more: Any) -> Any:
+        if not self._beside:
+            raise EvaluationError("this row cannot be read")
+        return stepping(self, *how, **more)
+
+    with bank.running(bank.declared(above=100)) as running:
+        running.settle()
+        assert running.beside is not None
+        monkeypatch.setattr(PatternTicks, "step", step)
+        bank.ask("switch", generation=1)
+        running.hurry(10)
+        assert bank.builds().shown == "~beside"
+
+
+def test_a_build_whose_commit_failed_asks_the_log(
+    bank: Bank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bank.write((1, 1, 0), (1, 600, 1), (9, 5, 100))
+    with bank.running(bank.declared()) as running:
+        running.settle()
+    bank.ask("build")
+    with bank.running(bank.declared(above=100)) as running:
+        running.settle()
+        (life,) = running.patterns._lives.values()
+        failing = life.beside
+        assert failing is not None
+
+        def commit(*_: Any) -> Any:
+            raise ContentsError("the commit is in doubt")
+
+        bank.write((1, 1, 101), (1, 200, 102), (9, 5, 200))
+        monkeypatch.setattr(failing, "_commit", commit)
+        running.until(lambda: life.beside_error is not None)
+        monkeypatch.undo()
+        running.until(lambda: life.beside is not None)
+        assert life.beside is not failing
+        assert life.beside_error is not None
+        life.beside_at = 0.0
+        running.settle()
+        assert life.beside_error is None
+    assert sorted(bank.told(f"{bank.name}.2")) == [200, 600]

@@ -20,7 +20,7 @@ from tailrace import config
 from tailrace.errors import TailraceError
 from tailrace.pipelines.compiler.declared_patterns import Compiled, Events, compile_patterns
 from tailrace.pipelines.engine.unforeseen import is_foreseen, unforeseen
-from tailrace.pipelines.errors import TickFencedError, UnknownTableError
+from tailrace.pipelines.errors import TickFencedError, UnknownTableError, ViewError
 from tailrace.pipelines.process import requests
 from tailrace.pipelines.process.requests import Request
 from tailrace.pipelines.reading.catalog import Catalog, CatalogChanged, read_catalog
@@ -61,6 +61,8 @@ class _Life:
     builds: Builds | None = None  # what the log told when they started
     wish: Request | None = None  # to build anew
     switching: Request | None = None
+    hurried: Path | None = None  # the last request for which the build beside did not wait
+    withdrawn: bool = False  # what is beside is no longer declared: it waits for `switch`
     beside_error: dict[str, str] | None = None
     beside_at: float = 0.0
     start_at: float = 0.0
@@ -91,7 +93,7 @@ class _Life:
             return {"error": self.beside_error} if self.beside_error else None
         return {
             "generation": max((i.generation for i in beside.last.views.values()), default=0),
-            "waits_for": beside.build.get("mode", KEPT),
+            "waits_for": KEPT if self.withdrawn else beside.build.get("mode", KEPT),
             "tick": beside.last.number,
             "lag": beside.lag,
             "error": self.beside_error,
@@ -175,6 +177,9 @@ class RunningPatterns:
             try:
                 if life.builds is None:
                     self._start(life, reader)
+                    self._carry_out()  # what waited for it, before a tick of it fails again
+                    if life.builds is None:
+                        continue
                 busy = self._step_beside(life) or busy
                 if life.ticks is not None and life.ticks.step(0.0) is not None:
                     busy, life.error, life.pause = True, None, FIRST_PAUSE
@@ -223,7 +228,8 @@ class RunningPatterns:
         except BaseException:
             self._stop(life)
             raise
-        wish, life.wish, life.beside_error = life.wish, None, None
+        wish, life.wish = life.wish, None
+        before, life.beside_error = life.beside_error, None
         try:
             self._start_beside(life, wish, builds, reader, compiled, other, running)
         except (CatalogChanged, TickFencedError):
@@ -240,6 +246,8 @@ class RunningPatterns:
                 wish.done()
             life.beside_error = problem.as_dict()
             log.error("build fails", extra={"pattern": name, **problem.as_dict()})
+        if life.beside is not None and self._part.clock.monotonic() < life.beside_at:
+            life.beside_error = before  # it waits still
         life.builds, life.error = builds, None
 
     def _start_beside(
@@ -265,6 +273,7 @@ class RunningPatterns:
         life.beside = self._ticks(known or compiled, builds.beside, begin, reader, beside=True)
         life.beside.begin(builds.shown_row, anew=anew)
         if not anew:
+            life.withdrawn = running is compiled and known is not compiled
             return
         topic = next(iter(life.beside.topics))
         life.beside.build = {
@@ -325,7 +334,8 @@ class RunningPatterns:
         try:
             tick = beside.step(0.0, ceiling=shown)
             life.beside_error = None
-            if beside.build.get("mode") == FILLING and caught_up(shown, beside):
+            wished = not life.withdrawn or life.switching is not None
+            if wished and beside.build.get("mode") == FILLING and caught_up(shown, beside):
                 self._switch(life, beside)
             return tick is not None
         except (CatalogChanged, TickFencedError):
@@ -335,6 +345,8 @@ class RunningPatterns:
                 raise
             life.beside_error, life.beside_at = problem.as_dict(), now + LONGEST_PAUSE
             log.error("build fails", extra={"pattern": life.pattern.name, **problem.as_dict()})
+            if not isinstance(problem, ViewError):
+                self._stop(life)  # a commit may be in doubt: the log is asked
             return False
 
     def _switch(self, life: _Life, beside: PatternTicks) -> None:
@@ -374,7 +386,9 @@ class RunningPatterns:
             elif request.generation not in (None, _generation(life)) or life.beside is None:
                 request.done()  # done before, or there is nothing to switch to
             elif life.switching is None or life.switching.path != request.path:
-                life.switching, life.beside_at = request, 0.0
+                life.switching = request
+                if life.hurried != request.path:
+                    life.hurried, life.beside_at = request.path, 0.0
                 life.beside.build = {**life.beside.build, "mode": FILLING}
 
     def _drop(self, life: _Life) -> None:
@@ -403,6 +417,7 @@ class RunningPatterns:
             if ticks is not None:
                 ticks.close()
         life.ticks = life.beside = life.builds = None
+        life.switching, life.withdrawn = None, False  # a request's file is found again
 
     def _fail(self, life: _Life, problem: Exception) -> None:
         self._stop(life)
