@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 from fastapi.testclient import TestClient
 
@@ -87,15 +90,41 @@ def site(console: Console) -> Iterator[Site]:
         made.down()
 
 
+@contextlib.contextmanager
+def _patience() -> Iterator[None]:
+    """Playwright waits without a limit for a Chromium that stands still; one was seen. End it."""
+
+    def end() -> None:
+        for child in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                if "chrom" in child.name():
+                    child.kill()
+
+    timer = threading.Timer(60.0, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+
+
 @pytest.fixture
 def page(browser: Browser, site: Site) -> Iterator[Page]:
-    opened = browser.new_page()
+    try:
+        with _patience():
+            opened = browser.new_page()
+    except Exception:  # a Chromium that stood still was ended: another one
+        browser = browser.browser_type.launch(executable_path=CHROMIUM, args=FLAGS)
+        opened = browser.new_page()
     opened.set_default_timeout(60_000)
     requests: list[str] = []
     opened.on("request", lambda request: requests.append(request.url))
     opened.on("pageerror", lambda error: site.errors.append(str(error)))
     opened.goto(site.address)
     yield opened
-    opened.close()
+    with contextlib.suppress(Exception), _patience():
+        opened.close()
     assert not site.errors
     assert all(url.startswith((site.address, "data:")) for url in requests)
